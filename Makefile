@@ -80,7 +80,7 @@ fuzz: development ## Try the parser, queries, routing (MINUTES each) and all pro
 	FLOORGATE_EXAMPLES=500 $(BIN)/pytest -n 2 --dist loadgroup --timeout 0 -m hypothesis
 
 bench: development $(PEERS) ## Measure speed and memory beside other ways to build the service
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench peers
 
 bench-gate: development ## Fail if a shape takes more CPU time than where the branch left main (REVISION)
 	$(BIN)/python -m bench.gate $(REVISION)

@@ -13,12 +13,11 @@ from pymongo import MongoClient
 
 from bench.data.directory import Directory, get_asset_id
 from bench.data.workloads import JSON, LoadRequest, build_workload
-from bench.harness import Results, Row, Run, experiment
+from bench.harness import Row, Run, experiment
 from bench.load import machine
 from bench.load.generator import LatencySummary, LoadGenerator
-from bench.load.servers import PeerServer, serve
-from bench.peers.peer import CACHED, HOST, environment
-from bench.report import ReportTable, tabulate
+from bench.load.servers import start_peer
+from bench.peers.peer import HOST, with_settings
 
 ASSETS, UNITS_PER_ASSET = 1_000, 20
 KEYS = {"all": ASSETS, "most": 900, "half": 500, "few": 50}
@@ -31,6 +30,7 @@ CONNECTIONS = 64
 PROBE_SECONDS = 0.005
 STALL_MS = 20.0
 SEED = 20260801
+RESTARTED = with_settings("restarted", "Floorgate", FLOORGATE_MAX_CONNECTIONS_PER_ADDRESS="0")
 QUERY = """query ($asset: ID!) { asset(id: $asset) { id name
   floors { data { id name units { data { id name } } } } } }"""
 
@@ -96,27 +96,23 @@ def measure(
     seconds: float,
 ) -> Row:
     """Measure the first `seconds` after a start."""
-    settings = environment(directory) | {"FLOORGATE_MAX_CONNECTIONS_PER_ADDRESS": "0"}
     with (
         MongoClient[dict[str, Any]](directory.mongo_url) as client,
-        machine.pin_to_cores(machine.SERVER_CORE),
-        serve(["--host", HOST, "--behind-proxy"], settings) as (pid, port, ready_seconds),
-        machine.pin_to_cores(machine.LOAD_CORE),
+        start_peer(RESTARTED, directory) as server,
     ):
-        ready_cpu_seconds = machine.sum_cpu_seconds(pid)
+        ready_cpu_seconds = server.cpu_seconds()
         before = count_reads(client)
-        server = PeerServer(CACHED, directory, pid, port)
-        order = server.build_order(build_workload("first", requests), seconds, CONNECTIONS, rate)
-        with probe(port) as waited:
-            outcome = load.run(order)
-        answered = outcome.answered
+        first = build_workload("first", requests)
+        with probe(server.port) as waited:
+            sample = server.measure(load, first, seconds, CONNECTIONS, rate=rate)
+        answered = sample.outcome.answered
         sent = requests[: answered.requests]
         distinct = {(each.path, each.body, each.headers["API-Key"]) for each in sent}
         probed = LatencySummary.from_seconds(waited)
         return {
-            "ready after, s": ready_seconds,
+            "ready after, s": server.ready_seconds,
             "CPU until then, s": ready_cpu_seconds,
-            "requests/s": answered.requests / outcome.seconds,
+            "requests/s": sample.per_second,
             "p50 / p99 / max, ms": (answered.p50_ms, answered.p99_ms, answered.max_ms),
             "probe, p50 / p99 / max, ms": (probed.p50_ms, probed.p99_ms, probed.max_ms),
             f"probes over {STALL_MS:.0f} ms": sum(1000 * wait > STALL_MS for wait in waited),
@@ -126,15 +122,7 @@ def measure(
         }
 
 
-def build_tables(results: Results) -> list[ReportTable]:
-    """Return a table with a column for each start."""
-    by_start = tabulate("The first minute after a start", results["cold-start"].rows)
-    starts = (f"start {number + 1}" for number in range(len(by_start.rows)))
-    lines = [*zip(by_start.header, *by_start.rows, strict=True)]
-    return [ReportTable(by_start.title, ("", *starts), lines)]
-
-
-@experiment(report=build_tables)
+@experiment("The first minute after a start")
 def cold_start(
     run: Run, rate: float = 300.0, seconds: float = 60.0, starts: int = 2
 ) -> Iterator[Row]:

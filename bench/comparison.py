@@ -8,52 +8,51 @@ process, all threads included, divided by the number of responses.
 
 import importlib.util
 import random
+import resource
+import subprocess
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
-from statistics import median
 
 import click
-import msgspec
-import orjson
 
-from bench.chart import LIMIT_COLOUR, OTHER_COLOUR, OWN_COLOUR, Bar, BarGroup
 from bench.data.directory import Directory
 from bench.data.workloads import (
-    LIST,
     MIX,
-    NESTED,
-    NOT_MODIFIED,
     SEED,
-    UNIT,
     WORKLOADS,
     LoadRequest,
     Workload,
     list_reads,
     list_writes,
 )
-from bench.harness import EXPERIMENTS, Results, Row, Run, describe_record, experiment, median_rows
+from bench.harness import Row, Run, experiment, median_rows
 from bench.load import machine
 from bench.load.generator import LoadGenerator
 from bench.load.servers import (
-    PeerError,
     PeerServer,
     await_no_mongod,
     check_same_answers,
     record_answers,
-    serve,
     start_peer,
 )
 from bench.peers import node
 from bench.peers.by_hand import BY_HAND, WITH_BYTES, WITH_MODELS
 from bench.peers.node import SOFA_JIT, SOFA_JS
-from bench.peers.peer import CACHED, UNCACHED, Peer
+from bench.peers.peer import CACHED, COMMAND, UNCACHED, Peer
 from bench.peers.raw import RAW
 from bench.peers.strawberry_stock import STRAWBERRY
 from bench.report import COST_TITLE, NO_VALUE, ReportTable, format_figure, tabulate
-from bench.targets import PEER_TITLES, build_rival_table, build_target_table, select_samples
+from bench.response_cache import (
+    STALENESS_NOTE,
+    STALENESS_TITLE,
+    count_since,
+    read_counters,
+    staleness,
+    with_counters,
+)
+from bench.targets import PEER_TITLES, build_rival_table, build_target_table
 
 PACED_CONNECTIONS = 32
 """More than are ever busy at half of saturation, so that requests do not queue for one."""
@@ -64,20 +63,6 @@ SATURATION_SHARE = 0.9
 COLD_UNITS, COLD_PAGES, PAGE_UNITS = 1_000, 100, 100
 MAX_SECONDS = 300.0
 """Longer than any peer takes for the requests of a load without an end of its own."""
-COUNTERS_SECONDS = 30.0
-POLL_SECONDS = 0.3
-"""Several reports of the counters."""
-REPORTING_SCRIPT = """
-import sys
-from gateway.server import supervisor as worker_process
-worker_process.WORKER_PROGRAM = (
-    "from gateway import response_cache; response_cache.REPORT_INTERVAL_SECONDS = 0.1\\n"
-    + worker_process.WORKER_PROGRAM
-)
-from gateway.cli.main import main
-main()
-"""
-"""Logs the counters of the response cache ten times a second."""
 
 
 def find_peers(names: Collection[str] = ()) -> tuple[list[Peer], list[str]]:
@@ -115,16 +100,16 @@ def find_workloads(names: Collection[str]) -> list[Workload]:
 # Under the same load in turn
 
 
-def build_peer_tables(results: Results) -> list[ReportTable]:
+def build_peer_tables(rows: Sequence[Row]) -> list[ReportTable]:
     """Return all tables of a comparison, the ratios first."""
-    rows = results["peers"].rows
-    ratios = build_target_table(results)
+    samples = [row for row in rows if "workload" in row]
+    medians = {(x["workload"], x["peer"]): x for x in median_rows(samples, "workload", "peer")}
     tables = [
-        msgspec.structs.replace(ratios, note=_describe_conditions(results)),
+        build_target_table(rows),
         build_rival_table(rows),
-        _table_by_workload(rows, COST_TITLE, lambda x: format_figure(x["cpu_ms"])),
+        _table_by_workload(medians, COST_TITLE, lambda x: format_figure(x["cpu_ms"])),
         _table_by_workload(
-            rows,
+            medians,
             "Requests per second at saturation",
             lambda x: (
                 format_figure(x["requests_per_second"])
@@ -134,20 +119,20 @@ def build_peer_tables(results: Results) -> list[ReportTable]:
             "program was the limit.",
         ),
         _table_by_workload(
-            rows,
+            medians,
             "p50 / p99 in ms at half of the peer's own saturation",
             lambda x: f"{format_figure(x['p50_ms'])} / {format_figure(x['p99_ms'])}",
         ),
         _table_by_workload(
-            rows, "CPU of mongod, ms per request", lambda x: format_figure(x["mongod_cpu_ms"])
+            medians, "CPU of mongod, ms per request", lambda x: format_figure(x["mongod_cpu_ms"])
         ),
-        *_tables_of("alone", results),
+        _build_alone_table([row for row in rows if "load" in row]),
         tabulate(
             "Resident memory in MB, idle and after the runs",
             [
                 {"": PEER_TITLES.get(row["process"], row["process"])}
                 | {
-                    f"{kind.upper()} {when}": f"{row[when][kind]:.0f}"
+                    f"{kind.upper()} {when}": round(row[when][kind])
                     for when in ("idle", "after")
                     for kind in ("rss", "pss")
                 }
@@ -155,50 +140,32 @@ def build_peer_tables(results: Results) -> list[ReportTable]:
                 if "process" in row
             ],
         ),
-        *_tables_of("starts", results),
-        *_tables_of("staleness", results),
+        build_start_table([row for row in rows if "command" in row]),
+        tabulate(STALENESS_TITLE, [row for row in rows if "read through" in row], STALENESS_NOTE),
+        tabulate("Left out", [{"": row["left_out"]} for row in rows if "left_out" in row]),
     ]
-    return tables
-
-
-def _tables_of(name: str, results: Results) -> Sequence[ReportTable]:
-    return EXPERIMENTS[name].report(results) if name in results else []
+    return [table for table in tables if table.rows]
 
 
 def _table_by_workload(
-    rows: Sequence[Row], title: str, cell: Callable[[Row], str], note: str = ""
+    medians: Mapping[tuple[str, str], Row],
+    title: str,
+    cell: Callable[[Row], str],
+    note: str = "",
 ) -> ReportTable:
-    samples = [row for row in rows if "workload" in row]
-    medians = {(x["workload"], x["peer"]): x for x in median_rows(samples, "workload", "peer")}
-    measured = {workload for workload, _ in medians}
     peers = [peer for peer in PEER_TITLES if any(peer == name for _, name in medians)]
-    return ReportTable(
-        title,
-        ("", *(PEER_TITLES[peer] for peer in peers)),
+    rows = [
         [
-            [
-                workload.title,
-                *(
-                    cell(medians[workload.name, peer])
-                    if (workload.name, peer) in medians
-                    else NO_VALUE
-                    for peer in peers
-                ),
-            ]
-            for workload in WORKLOADS
-            if workload.name in measured
-        ],
-        note=note,
-    )
-
-
-def _describe_conditions(results: Results) -> str:
-    record = results["peers"]
-    packages = ", ".join(f"{name} {x}" for name, x in record.machine["packages"].items())
-    return (
-        "Taken {taken_at} on {machine}, load average {load}; {units:,} units; medians of {rounds} "
-        "interleaved rounds of {seconds:g} s. Python {python}, {packages}."
-    ).format(taken_at=record.taken_at, packages=packages, **describe_record(record))
+            workload.title,
+            *(
+                cell(medians[workload.name, peer]) if (workload.name, peer) in medians else NO_VALUE
+                for peer in peers
+            ),
+        ]
+        for workload in WORKLOADS
+        if any(workload.name == name for name, _ in medians)
+    ]
+    return ReportTable(title, ("", *(PEER_TITLES[peer] for peer in peers)), rows, note=note)
 
 
 @experiment(report=build_peer_tables)
@@ -207,12 +174,18 @@ def peers(
     units: int = 20_000,
     rounds: int = 3,
     seconds: float = 1.0,
+    alone: int = 3,
+    starts: int = 3,
+    writes: int = 200,
     peer: tuple[str, ...] = (),
     workload: tuple[str, ...] = (),
 ) -> Iterator[Row]:
     """Measure all workloads on all peers under the same load in turn, and their memory.
 
-    Before, every peer's response to every workload must have the same content as Floorgate's.
+    There are two loads of these seconds per round, workload and peer. Before, every peer's response
+    to every workload must have the same content as Floorgate's. `--alone` is the number of rounds
+    in which each peer is started anew, for cold caches and writes, `--starts` that of starts,
+    `--writes` that of writes that are awaited; `--peer` names those beside Floorgate.
     """
     found, left_out = find_peers(peer)
     workloads = find_workloads(workload)
@@ -231,6 +204,10 @@ def peers(
         yield from measure_rounds(setup, rounds, seconds)
         after = _measure_memory(servers)
     yield from ({"process": name, "idle": idle[name], "after": after[name]} for name in idle)
+    yield from measure_alone(run, directory, [x for x in found if x is not RAW], alone, seconds)
+    if writes:
+        yield from staleness(run, units, writes)
+    yield from measure_starts(run, directory, starts)
 
 
 def start_recorded(stack: ExitStack, directory: Directory) -> PeerServer:
@@ -242,10 +219,9 @@ def start_recorded(stack: ExitStack, directory: Directory) -> PeerServer:
 
 def _measure_memory(servers: Sequence[PeerServer]) -> dict[str, Row]:
     """Return megabytes of memory by process and kind."""
-    pids = {server.peer.name: server.pid for server in servers} | {
-        "mongod": servers[0].directory.mongod_pid
-    }
-    return {name: {**machine.sum_memory_mb(pid)} for name, pid in pids.items()}
+    mongod = machine.sum_memory_mb(servers[0].directory.mongod_pid)
+    own = {server.peer.name: server.memory_mb() for server in servers}
+    return {name: {**memory} for name, memory in (own | {"mongod": mongod}).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +245,7 @@ class BenchmarkSetup:
 def warm_up(setup: BenchmarkSetup, seconds: float) -> None:
     """Warm up lazy imports, JIT compilers, MongoDB's cache and connection pools."""
     for workload, server in setup.list_pairs():
-        setup.load.run(server.build_order(workload, seconds, workload.connections))
+        server.measure(setup.load, workload, seconds)
 
 
 def measure_rounds(setup: BenchmarkSetup, rounds: int, seconds: float) -> Iterator[Row]:
@@ -283,112 +259,76 @@ def measure_rounds(setup: BenchmarkSetup, rounds: int, seconds: float) -> Iterat
 def _measure_sample(
     setup: BenchmarkSetup, server: PeerServer, workload: Workload, seconds: float
 ) -> Row:
-    saturating = server.build_order(workload, seconds, workload.connections)
-    before = server.cpu_seconds(), machine.cpu_seconds(server.directory.mongod_pid)
-    full = setup.load.run(saturating)
-    after = server.cpu_seconds(), machine.cpu_seconds(server.directory.mongod_pid)
-    used, mongod_used = (end - start for start, end in zip(before, after, strict=True))
-    requests = full.answered.requests
-    rate = requests / full.seconds
-    paced_seconds = max(seconds, MIN_PACED_REQUESTS / (rate / 2))
-    paced = server.build_order(workload, paced_seconds, PACED_CONNECTIONS, rate / 2)
-    half = setup.load.run(paced).answered
+    full = server.measure(setup.load, workload, seconds)
+    rate = full.per_second / 2
+    paced_seconds = max(seconds, MIN_PACED_REQUESTS / rate)
+    paced = server.measure(setup.load, workload, paced_seconds, PACED_CONNECTIONS, rate=rate)
+    half = paced.outcome.answered
     return {
         "workload": workload.name,
         "peer": server.peer.name,
-        "requests": requests,
-        "cpu_ms": used * 1000 / requests,
-        "mongod_cpu_ms": mongod_used * 1000 / requests,
-        "requests_per_second": rate,
+        **full.figures,
         # Of its core; threads can take it above 1.
-        "busy": used / full.seconds,
+        "busy": full.cpu_seconds / full.outcome.seconds,
         "p50_ms": half.p50_ms,
         "p99_ms": half.p99_ms,
     }
 
 
-CHART_WORKLOADS = (UNIT, LIST, NESTED, NOT_MODIFIED)
-
-
-def build_bar_groups(rows: Sequence[Row]) -> list[BarGroup]:
-    """Return bars of the main workloads, the fastest peer first."""
-    titles = {workload.name: workload.title for workload in WORKLOADS}
-    return [
-        BarGroup(f"{titles[workload]}: server CPU ms per request", bars)
-        for workload in CHART_WORKLOADS
-        if (bars := _bars(rows, workload))
-    ]
-
-
-def _bars(rows: Sequence[Row], workload: str) -> Sequence[Bar]:
-    colours = dict.fromkeys((UNCACHED.name, CACHED.name), OWN_COLOUR)
-    colours |= dict.fromkeys((BY_HAND.name, RAW.name), LIMIT_COLOUR)
-    bars = [
-        # A bar needs some length.
-        Bar(
-            title,
-            max(median(sample["cpu_ms"] for sample in samples), 0.001),
-            colours.get(peer, OTHER_COLOUR),
-        )
-        for peer, title in PEER_TITLES.items()
-        if (samples := select_samples(rows, workload, peer))
-    ]
-    return sorted(bars, key=lambda bar: bar.cpu_ms)
-
-
 # Each peer alone, right after its start
 
 
-def build_alone_tables(results: Results) -> list[ReportTable]:
+def _build_alone_table(rows: Sequence[Row]) -> ReportTable:
     """Return a row for each peer, with medians of the rounds."""
-    record = results["alone"]
-    loads = {(x["peer"], x["load"]): x for x in median_rows(record.rows, "peer", "load")}
-    nothing = dict.fromkeys(("cpu_ms", "requests_per_second", "p50_ms", "p99_ms", "hit_rate"))
-    rows = []
+    loads = {(x["peer"], x["load"]): x for x in median_rows(rows, "peer", "load")}
+    lines = []
     for peer, title in PEER_TITLES.items():
         if cold := loads.get((peer, COLD.name)):
-            mix = loads.get((peer, MIX.name), nothing)
-            hits = mix["hit_rate"]
-            rows.append(
+            mix = loads.get((peer, MIX.name), {})
+            hits = mix.get("hit_rate")
+            lines.append(
                 {
                     "": title,
                     "each address once, CPU ms": cold["cpu_ms"],
                     "p50 / p99 ms": (cold["p50_ms"], cold["p99_ms"]),
-                    "6 % assignments, CPU ms": mix["cpu_ms"],
-                    "per second": mix["requests_per_second"],
-                    "p50 / p99 ms ": (mix["p50_ms"], mix["p99_ms"]),
+                    "6 % assignments, CPU ms": mix.get("cpu_ms"),
+                    "per second": mix.get("requests_per_second"),
+                    "p50 / p99 ms ": (mix.get("p50_ms"), mix.get("p99_ms")),
                     "hits of reads": None if hits is None else f"{100 * hits:.1f} %",
                 }
             )
     title = "Right after the start, and with writes between the reads"
-    note = "Load average {load}.".format_map(describe_record(record))
-    return [tabulate(title, rows, note=note)]
+    return tabulate(title, lines, "Load average {load}.")
 
 
-@experiment(report=build_alone_tables)
-def alone(
-    run: Run,
-    units: int = 20_000,
-    rounds: int = 3,
-    seconds: float = 1.0,
-    peer: tuple[str, ...] = (),
+def measure_alone(
+    run: Run, directory: Directory, served: Sequence[Peer], rounds: int, seconds: float
 ) -> Iterator[Row]:
     """Measure each peer alone, just started, and with assignments between the reads.
 
     Each round starts every peer anew: writes of one are work for the caches of another. First it
     gets many addresses, each once, so that no cache has a response. Then it gets the mix of reads
-    and writes.
+    and writes, once to fill its caches and then for the seconds.
     """
-    directory = run.load_directory(units)
-    served = [each for each in find_peers(peer)[0] if each is not RAW]
-    with ExitStack() as stack:
-        start_recorded(stack, directory)
-    _check_mix([each for each in served if each.serves(MIX.name)], directory)
+    if rounds:
+        _check_mix([each for each in served if each.serves(MIX.name)], directory)
     for number in range(rounds):
         for each in served if number % 2 == 0 else served[::-1]:
             log = run.scratch / f"{each.name}-{number}.log"
-            for row in _measure_alone(each, directory, run.load, seconds, log):
-                yield {"round": number, "peer": each.name, **row}
+            with start_peer(with_counters(each, log), directory) as server:
+                for workload in (COLD, MIX):
+                    if not each.serves(workload.name) and workload is MIX:
+                        continue
+                    count, hit_rate = len(workload.requests(directory)), None
+                    sample = server.measure(run.load, workload, MAX_SECONDS, max_requests=count)
+                    if workload is MIX:
+                        before = read_counters(log) if each is CACHED else None
+                        sample = server.measure(run.load, workload, seconds)
+                        if before is not None:
+                            hits, misses = count_since(log, before)
+                            hit_rate = hits / (hits + misses)
+                    row = {"round": number, "peer": each.name, "load": workload.name}
+                    yield row | sample.figures | {"hit_rate": hit_rate}
 
 
 def list_cold_requests(directory: Directory) -> list[LoadRequest]:
@@ -416,101 +356,45 @@ def _check_mix(served: Sequence[Peer], directory: Directory) -> None:
         check_same_answers(servers, COLD)
 
 
-def _measure_alone(
-    peer: Peer, directory: Directory, load: LoadGenerator, seconds: float, log: Path
-) -> Iterator[Row]:
-    with start_peer(with_counters(peer, log), directory) as server:
-        cold = len(list_cold_requests(directory))
-        yield _measure_load(server, COLD, load, max_requests=cold)
-        if not peer.serves(MIX.name):
-            return
-        # Once through the mix, so that caches have what they can have.
-        count = len(MIX.requests(directory))
-        _measure_load(server, MIX, load, max_requests=count)
-        before = read_counters(log) if peer is CACHED else None
-        row = _measure_load(server, MIX, load, seconds=seconds) | {"hit_rate": None}
-        if before is not None:
-            hits, misses = (x - y for x, y in zip(read_counters(log), before, strict=True))
-            row["hit_rate"] = hits / (hits + misses)
-        yield row
-
-
-def _measure_load(
-    server: PeerServer,
-    workload: Workload,
-    load: LoadGenerator,
-    *,
-    seconds: float = MAX_SECONDS,
-    max_requests: int | None = None,
-) -> Row:
-    order = server.build_order(workload, seconds, workload.connections, max_requests=max_requests)
-    before = server.cpu_seconds()
-    outcome = load.run(order)
-    answered = outcome.answered
-    return {
-        "load": workload.name,
-        "requests": answered.requests,
-        "cpu_ms": (server.cpu_seconds() - before) * 1000 / answered.requests,
-        "requests_per_second": answered.requests / outcome.seconds,
-        "p50_ms": answered.p50_ms,
-        "p99_ms": answered.p99_ms,
-    }
-
-
-def with_counters(peer: Peer, log: Path) -> Peer:
-    """Return a gateway that logs its counters to a file, and any other peer as it is."""
-    if peer.command is not UNCACHED.command:
-        return peer
-
-    def command(port: int) -> list[str]:
-        python, option, _, *arguments = peer.command(port)
-        return [python, option, REPORTING_SCRIPT, *arguments]
-
-    def environment(directory: Directory) -> dict[str, str]:
-        return peer.environment(directory) | {"FLOORGATE_LOG_FILE": str(log)}
-
-    return replace(peer, command=command, environment=environment)
-
-
-def read_counters(log: Path) -> tuple[int, int]:
-    """Return hits and misses when no more are reported. Raises PeerError if none are at all."""
-    deadline = time.monotonic() + COUNTERS_SECONDS
-    last: list[str] = []
-    while time.monotonic() < deadline:
-        lines = [line for line in log.read_text().splitlines() if '"floorgate.cache"' in line]
-        if lines and lines == last:
-            counters = orjson.loads(lines[-1])
-            return counters["hits"], counters["misses"]
-        last = lines
-        time.sleep(POLL_SECONDS)
-    raise PeerError(f"{log}: no counters of the response cache for {COUNTERS_SECONDS:.0f} s")
-
-
 # Starts
 
 
-def build_start_tables(results: Results) -> list[ReportTable]:
-    """Return one row with the medians of all starts."""
-    rows = results["starts"].rows
-    [medians] = median_rows(rows)
-    shown = {name: f"{figure:.2f}" for name, figure in medians.items()}
-    return [tabulate("`floorgate serve` to its ready line", [{"starts": len(rows), **shown}])]
+def build_start_table(rows: Sequence[Row]) -> ReportTable:
+    """Return the medians of each command's starts."""
+    return tabulate("From the start of a command to its first answer", median_rows(rows, "command"))
 
 
-@experiment(report=build_start_tables)
+@experiment(report=lambda rows: [build_start_table(rows)])
 def starts(run: Run, units: int = 20_000, times: int = 3) -> Iterator[Row]:
-    """Measure how long `floorgate serve` takes to its ready line, with HTTPS and its own mongod.
+    """Measure how soon a gateway answers, and what `floorgate --help` takes.
 
-    CPU time is that of the gateway alone, which unlike seconds a busy machine hardly affects.
+    CPU time is that of the command alone, without mongod; unlike seconds, a busy machine hardly
+    affects it.
     """
-    run.load_directory(units)
-    run.stop_mongod()
-    with machine.pin_to_cores(*machine.CORES):
+    yield from measure_starts(run, run.load_directory(units), times)
+
+
+def measure_starts(run: Run, directory: Directory, times: int) -> Iterator[Row]:
+    """Start commands so many times; no mongod runs afterwards."""
+    for _ in range(times):
+        used, begun = _read_children_cpu_seconds(), time.perf_counter()
+        subprocess.run([*COMMAND, "--help"], stdout=subprocess.DEVNULL, check=True)
+        seconds, cpu_seconds = time.perf_counter() - begun, _read_children_cpu_seconds() - used
+        yield {"command": "floorgate --help", "seconds": seconds, "CPU seconds": cpu_seconds}
+    own = replace(UNCACHED, arguments=("--data-dir", str(run.data_dir)))
+    for title, peer, served in (
+        ("floorgate serve, on a running mongod", UNCACHED, directory),
+        ("floorgate serve, mongod included", own, replace(directory, mongo_url="")),
+    ):
+        if peer is own:
+            run.stop_mongod()
         for _ in range(times):
             await_no_mongod(run.data_dir)
-            with serve(["--data-dir", str(run.data_dir)]) as (pid, _, seconds):
-                cpu_seconds = machine.sum_cpu_seconds(pid)
-                yield {
-                    "seconds, mongod included": seconds,
-                    "CPU seconds of the gateway": cpu_seconds,
-                }
+            with machine.pin_to_cores(*machine.CORES), start_peer(peer, served) as server:
+                used = server.cpu_seconds()
+                yield {"command": title, "seconds": server.ready_seconds, "CPU seconds": used}
+
+
+def _read_children_cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

@@ -21,7 +21,6 @@ threads of its own, the same ten requests took from 20 to 38 million.
 """
 
 import io
-import signal
 import subprocess
 import sys
 import tarfile
@@ -32,6 +31,7 @@ from itertools import cycle, islice
 from math import comb
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -86,8 +86,7 @@ MIN_ROUNDS = 8
 `MAX_ERROR`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(NamedTuple):
     """A median and the interval that it lies in."""
 
     lower: float
@@ -171,8 +170,7 @@ BATCH_LIMITS = 60.0, 4
 WARM_UP_REQUESTS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(NamedTuple):
     """A revision, with a database of its own: its writes must not be work for the other one."""
 
     checkout: Path
@@ -192,9 +190,7 @@ class _Batches:
         first = number * self.size
         requests = [*islice(cycle(self.order.requests), first, first + self.size)]
         order = msgspec.structs.replace(self.order, requests=requests, max_requests=self.size)
-        before = self.server.cpu_seconds()
-        load.run(order)
-        return self.server.cpu_seconds() - before
+        return self.server.run(load, order).cpu_seconds
 
 
 def compare_sides(
@@ -238,12 +234,8 @@ def _start_gateways(side: Side, shapes: Sequence[Shape]) -> Iterator[Mapping[str
 
 def _at(peer: Peer, checkout: Path) -> Peer:
     """Return the peer with the code of a checkout, and the same order of sets in each process."""
-
-    def environment(directory: Directory) -> dict[str, str]:
-        variables = {"PYTHONPATH": str(checkout), "PYTHONHASHSEED": "0"}
-        return peer.environment(directory) | variables
-
-    return replace(peer, environment=environment, checkout=checkout)
+    settings = {**peer.settings, "PYTHONPATH": str(checkout), "PYTHONHASHSEED": "0"}
+    return replace(peer, settings=settings, checkout=checkout)
 
 
 def _size_batches(pair: Sequence[_Batches], load: LoadGenerator) -> list[_Batches]:
@@ -278,14 +270,10 @@ def find_intervals(
     return {shape.name: find_interval([each[shape.name] for each in ratios]) for shape in shapes}
 
 
-def find_worse(found: dict[str, Interval], again: dict[str, Interval]) -> list[str]:
-    """Return the shapes that were worse both times."""
-    return [name for name in found if found[name].is_worse and again[name].is_worse]
-
-
-def build_table(title: str, found: dict[str, Interval], again: dict[str, Interval]) -> ReportTable:
+def build_table(
+    title: str, found: Mapping[str, Interval], again: Mapping[str, Interval]
+) -> ReportTable:
     """Return a row for each shape, the worst first."""
-    rows = sorted(found.items(), key=lambda item: -item[1].median)
     return ReportTable(
         f"Server CPU per request, as a multiple of {title}",
         ("", "median", "interval", "measured again", ""),
@@ -297,7 +285,7 @@ def build_table(title: str, found: dict[str, Interval], again: dict[str, Interva
                 _format(again[name]) if name in again else "",
                 _judge(interval, again.get(name)),
             )
-            for name, interval in rows
+            for name, interval in sorted(found.items(), key=lambda item: -item[1].median)
         ],
         note=f"Load average {machine.load_average():.1f}.",
     )
@@ -335,8 +323,6 @@ def main(
     names: tuple[str, ...],
 ) -> None:
     """Compare this checkout with REVISION, by default where its branch left main (else HEAD~1)."""
-    # Exiting by an exception lets context managers stop every gateway.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     shapes = [shape for shape in SHAPES if not names or any(name in shape.name for name in names)]
     if not shapes:
         raise click.UsageError(f"--only: there are {'; '.join(shape.name for shape in SHAPES)}")
@@ -354,7 +340,7 @@ def main(
         suspects = [shape for shape in shapes if found[shape.name].is_worse]
         again = find_intervals(sides, suspects, starts, rounds, run.load) if suspects else {}
     print_tables([build_table(title, found, again)], PIPED_COLUMNS)
-    worse = find_worse(found, again)
+    worse = [name for name, interval in again.items() if interval.is_worse]
     click.echo(f"Worse: {'; '.join(worse) or 'none'}")
     sys.exit(bool(worse))
 

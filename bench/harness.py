@@ -5,15 +5,16 @@
         ...
         yield {"read through": "another gateway", "writes": writes, "p50 ms": 1.5}
 
-`python -m bench staleness --writes 100` runs it, writes the rows into the file of results, and
-prints the table. Its parameters after the run, all of which have defaults, are the options. What
-experiments measure with is made by the `Run` when first asked for. An experiment with several
-tables, or with one that compares rows, makes them itself: `@experiment(report=build_tables)`.
+`python -m bench staleness --writes 100` runs it, prints the table, and writes it into the file of
+results. Its parameters after the run, all of which have defaults, are the options. What experiments
+measure with is made by the `Run` when first asked for. An experiment with several tables makes them
+of its rows by a function: `@experiment(report=build_tables)`.
 """
 
 import inspect
+import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,38 +28,19 @@ import msgspec
 from rich.console import Console
 from rich.progress import track
 
+from bench import chart, report
 from bench.data.directory import UNITS_PER_ASSET, Directory, load_directory
 from bench.load import machine
 from bench.load.generator import LoadError, LoadGenerator, start_load_generator
 from bench.load.servers import PeerError, await_no_mongod, scratch_directory
-from bench.report import (
-    Figures,
-    ReportTable,
-    print_tables,
-    tabulate,
-    write_figures,
-)
+from bench.report import Record, ReportTable, tabulate
 from storage.embedded import embedded_mongo
 
 RESULTS = Path(__file__).parents[1] / "build" / "bench" / "results.json"
 Row: TypeAlias = dict[str, Any]
 Measure = TypeVar("Measure", bound=Callable[..., Iterator[Row]])
+Report: TypeAlias = Callable[[Sequence[Row]], Sequence[ReportTable]]
 T = TypeVar("T")
-
-
-class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run of an experiment has measured."""
-
-    taken_at: str
-    machine: dict[str, Any]
-    options: dict[str, Any]
-    load_average: tuple[float, float]
-    """The least and the most while it ran."""
-    rows: list[Row]
-
-
-Results: TypeAlias = Mapping[str, Record]
-"""The file of results: the last record of each experiment, by its name."""
 
 
 class Run:
@@ -94,7 +76,7 @@ class Run:
         return self._directories[key]
 
     def stop_mongod(self) -> None:
-        """Stop the mongod: no experiment that needs it may follow."""
+        """Stop the mongod: nothing that needs it may follow."""
         self._mongod.close()
         await_no_mongod(self.data_dir)
 
@@ -102,6 +84,8 @@ class Run:
 @contextmanager
 def start_run(data: Path | None = None) -> Iterator[Run]:
     """Provide a run, and show what goes wrong in it as an error of the command."""
+    # Exiting by an exception lets context managers stop every process.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         with ExitStack() as stack:
             yield Run(stack, data)
@@ -115,8 +99,7 @@ class Experiment:
 
     name: str
     measure: Callable[..., Iterator[Row]]
-    report: Callable[[Results], Sequence[ReportTable]]
-    """Takes the records of all experiments: some tables are of several."""
+    report: Report
 
     @property
     def options(self) -> dict[str, inspect.Parameter]:
@@ -125,20 +108,36 @@ class Experiment:
         return {parameter.name: parameter for parameter in parameters}
 
     def record(self, run: Run, **options: Any) -> Record:
-        """Measure, and return the record. Raises PeerError and LoadError."""
+        """Measure, and return the tables. Raises PeerError and LoadError.
+
+        The note of a table may name the options, and `machine`, `python`, `packages`, `taken_at`
+        and `load`, the least and the most load average.
+        """
         defaults = {name: parameter.default for name, parameter in self.options.items()}
         chosen = defaults | options
         rows, loads = [], [machine.load_average()]
         for row in with_progress(self.measure(run, **chosen), f"Measuring {self.name}"):
             rows.append(row)
             loads.append(machine.load_average())
-        return Record(
+        described = machine.describe_machine()
+        record = Record(
             taken_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            machine=machine.describe_machine(),
+            machine=described,
             options=chosen,
-            load_average=(min(loads), max(loads)),
-            rows=rows,
+            tables=[],
         )
+        conditions = chosen | {
+            "taken_at": record.taken_at,
+            "machine": f"{described['processor']}, {described['cores']} cores",
+            "python": described["python"],
+            "packages": ", ".join(f"{name} {x}" for name, x in described["packages"].items()),
+            "load": f"{min(loads):.1f} to {max(loads):.1f}",
+        }
+        record.tables.extend(
+            msgspec.structs.replace(table, note=table.note.format_map(conditions))
+            for table in self.report(rows)
+        )
+        return record
 
 
 EXPERIMENTS: dict[str, Experiment] = {}
@@ -146,39 +145,21 @@ EXPERIMENTS: dict[str, Experiment] = {}
 
 
 def experiment(
-    title: str = "",
-    note: str = "",
-    text_columns: int = 1,
-    report: Callable[[Results], Sequence[ReportTable]] | None = None,
+    title: str = "", note: str = "", report: Report | None = None
 ) -> Callable[[Measure], Measure]:
     """Make a function an experiment, named like it: with a table of its rows, or with a report.
 
-    The columns are the fields of the rows. A note may have the fields of `describe_record`.
+    The columns are the fields of the rows.
     """
 
     def register(measure: Measure) -> Measure:
         name = measure.__name__.replace("_", "-")
-
-        def fill(results: Results) -> Sequence[ReportTable]:
-            record = results[name]
-            shown = note.format_map(describe_record(record))
-            return [tabulate(title, record.rows, text_columns, shown)]
-
-        EXPERIMENTS[name] = Experiment(name, measure, report or fill)
+        EXPERIMENTS[name] = Experiment(
+            name, measure, report or (lambda rows: [tabulate(title, rows, note)])
+        )
         return measure
 
     return register
-
-
-def describe_record(record: Record) -> dict[str, Any]:
-    """Return the options of a record, and its machine, Python and load average, for notes."""
-    low, high = record.load_average
-    return record.options | {
-        "machine": f"{record.machine['processor']}, {record.machine['cores']} cores",
-        "python": record.machine["python"],
-        "load": f"{low:.1f} to {high:.1f}",
-        "max_load": f"{high:.1f}",
-    }
 
 
 def median_rows(rows: Sequence[Row], *keys: str) -> list[Row]:
@@ -208,35 +189,12 @@ def with_progress(steps: Iterator[T], what: str, total: int | None = None) -> It
     yield from track(steps, what, total, console=console, transient=True, disable=is_quiet)
 
 
-def read_results(path: Path) -> dict[str, Record]:
-    """Return the records of a file of results, none if it is not there."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Record])
-    except FileNotFoundError:
-        return {}
-    except msgspec.DecodeError as error:
-        raise click.ClickException(f"{path} is not a file of results: {error}") from error
-
-
-def write_results(path: Path, results: Results) -> None:
-    """Write a file of results."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(results)))
-
-
-def write_docs(results: Results, names: Sequence[str]) -> None:
-    """Write the tables of experiments into the data file and the page of the documentation."""
-    write_figures(
-        {
-            name: Figures(
-                taken_at=results[name].taken_at,
-                machine=results[name].machine,
-                options=results[name].options,
-                tables=[*EXPERIMENTS[name].report(results)],
-            )
-            for name in names
-        }
-    )
+def write_docs(name: str, record: Record) -> None:
+    """Write a record into the data file of the documentation, and show it on the page."""
+    report.write_record(report.FIGURES, name, record)
+    report.write_page()
+    if name == "peers":
+        report.CHART_PATH.write_text(chart.draw_chart(report.find_cost_table(record)))
 
 
 # The command line
@@ -245,14 +203,13 @@ def write_docs(results: Results, names: Sequence[str]) -> None:
 def build_command(each: Experiment) -> click.Command:
     """Return the command that runs an experiment."""
 
-    def run_experiment(output: Path, write_docs_: bool, **options: Any) -> None:
-        earlier = read_results(output)
+    def run_experiment(output: Path, is_written: bool, **options: Any) -> None:
         with start_run(options.get("data")) as run:
-            results = earlier | {each.name: each.record(run, **options)}
-        write_results(output, results)
-        print_tables(each.report(results))
-        if write_docs_:
-            write_docs(results, [each.name])
+            record = each.record(run, **options)
+        report.print_tables(record.tables)
+        report.write_record(output, each.name, record)
+        if is_written:
+            write_docs(each.name, record)
 
     return click.Command(
         each.name,
@@ -266,7 +223,7 @@ OUTPUT = click.Option(
     ["--output"], type=click.Path(path_type=Path), default=RESULTS, help="File for the figures."
 )
 WRITE_DOCS = click.Option(
-    ["--write-docs", "write_docs_"], is_flag=True, help="Write tables and figures into docs/."
+    ["--write-docs", "is_written"], is_flag=True, help="Write tables and figures into docs/."
 )
 
 

@@ -13,8 +13,7 @@ import pytest
 from playwright.sync_api import Page
 
 from bench.data.drawings import draw_unit_map
-from bench.harness import Results, Row, Run, describe_record, experiment, median_rows
-from bench.report import ReportTable, tabulate
+from bench.harness import Row, Run, experiment, median_rows
 from parsing.svg.unit_map import parse_unit_map
 from tests.clients.map.pages import build_bundle, serve
 from tests.gateway.pages.browser import visit
@@ -87,18 +86,11 @@ def zoom(page: Page) -> list[float]:
     return list[float](page.evaluate(RECORDED))
 
 
-def build_tables(results: Results) -> list[ReportTable]:
-    """Return the medians for each size."""
-    record = results["map-view"]
-    note = (
-        "Medians of {rounds} rounds; Chromium without a graphics card, 1,280 x 800 pixels; "
-        "{machine}, load average {load}."
-    )
-    rows = median_rows(record.rows, "units a storey")
-    return [tabulate("Frames of a map", rows, note=note.format_map(describe_record(record)))]
-
-
-@experiment(report=build_tables)
+@experiment(
+    "Frames of a map",
+    "Medians of {rounds} rounds; Chromium without a graphics card, 1,280 x 800 pixels; {machine}, "
+    "load average {load}.",
+)
 def map_view(run: Run, rounds: int = 3, units: tuple[int, ...] = SIZES) -> Iterator[Row]:
     """Measure the first picture of a map, and frames per second while it moves."""
     try:
@@ -106,4 +98,4 @@ def map_view(run: Run, rounds: int = 3, units: tuple[int, ...] = SIZES) -> Itera
     except pytest.skip.Exception as reason:
         raise click.ClickException(str(reason)) from reason
     for each in units:
-        yield from (measure(each) for _ in range(rounds))
+        yield from median_rows([measure(each) for _ in range(rounds)], "units a storey")

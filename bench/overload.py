@@ -13,17 +13,15 @@ that. So rejections are timed by other clients, each of which sends a request a 
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from bench.comparison import find_workloads
 from bench.data.workloads import UNIT, Workload
-from bench.harness import Results, Row, Run, experiment, median_rows
-from bench.load import machine
+from bench.harness import Row, Run, experiment, median_rows
 from bench.load.generator import LoadGenerator, start_load_generator
-from bench.load.servers import PeerServer, start_peer
+from bench.load.servers import PeerServer, Sample, start_peer
 from bench.peers.peer import CACHED, UNCACHED
-from bench.report import ReportTable, tabulate
 
 FACTORS = (4, 8)
 CONNECTIONS = 400
@@ -45,19 +43,19 @@ def measure_gateway(
 ) -> Iterator[Row]:
     """Measure each factor, after the peak that it multiplies. Raises LoadError."""
     for factor in FACTORS:
-        peak, peak_per_cpu_second = _saturate(server, workload, load, seconds)
-        before = machine.sum_memory_mb(server.pid)["rss"]
-        order = server.build_order(workload, seconds, CONNECTIONS, factor * peak, may_refuse=True)
+        at_peak = _saturate(server, workload, load, seconds)
+        peak = at_peak.per_second
+        before = server.memory_mb()["rss"]
+        rate = factor * peak
+        order = server.build_order(workload, seconds, CONNECTIONS, rate=rate, may_refuse=True)
         patient_order = server.build_order(
-            workload, seconds, PATIENT_CLIENTS, PATIENT_CLIENTS, may_refuse=True
+            workload, seconds, PATIENT_CLIENTS, rate=PATIENT_CLIENTS, may_refuse=True
         )
-        cpu = server.cpu_seconds()
         with ThreadPoolExecutor(1) as pool:
             timing = pool.submit(patient.run, patient_order)
-            outcome = load.run(order)
+            overloaded = server.run(load, order)
             timed = timing.result()
-        per_cpu_second = outcome.answered.requests / (server.cpu_seconds() - cpu)
-        goodput = outcome.answered.requests / outcome.seconds
+        outcome, goodput = overloaded.outcome, overloaded.per_second
         yield {
             "gateway": server.peer.title,
             "times peak": factor,
@@ -66,27 +64,25 @@ def measure_gateway(
             "of peak": goodput / peak,
             # Requests answered per CPU second of the gateway, as a share of those at the peak:
             # unlike goodput, it hardly depends on what else the machine does.
-            "per CPU s": per_cpu_second / peak_per_cpu_second,
+            "per CPU s": _count_per_cpu_second(overloaded) / _count_per_cpu_second(at_peak),
             "p99 ms": outcome.answered.p99_ms,
             "refused/s": outcome.refused.requests / outcome.seconds,
             "refused p99 ms": timed.refused.p99_ms,
             "MB before": before,
-            "MB after": machine.sum_memory_mb(server.pid)["rss"],
+            "MB after": server.memory_mb()["rss"],
             "recovered s": _wait_for_recovery(server, workload, load, peak),
         }
 
 
 def _saturate(
-    server: PeerServer,
-    workload: Workload,
-    load: LoadGenerator,
-    seconds: float,
-) -> tuple[float, float]:
-    """Return the requests answered per second, and per CPU second of the gateway."""
-    cpu = server.cpu_seconds()
-    outcome = load.run(server.build_order(workload, seconds, PEAK_CONNECTIONS, may_refuse=True))
-    answered = outcome.answered.requests
-    return answered / outcome.seconds, answered / max(server.cpu_seconds() - cpu, 0.01)
+    server: PeerServer, workload: Workload, load: LoadGenerator, seconds: float
+) -> Sample:
+    return server.measure(load, workload, seconds, PEAK_CONNECTIONS, may_refuse=True)
+
+
+def _count_per_cpu_second(sample: Sample) -> float:
+    """Return the requests answered per CPU second of the gateway."""
+    return sample.requests / max(sample.cpu_seconds, 0.01)
 
 
 def _wait_for_recovery(
@@ -95,16 +91,10 @@ def _wait_for_recovery(
     """Return the seconds from the end of the overload, `RECOVERY_SECONDS` if it takes longer."""
     start = time.perf_counter()
     while (begun := time.perf_counter() - start) < RECOVERY_SECONDS:
-        rate, _ = _saturate(server, workload, load, RECOVERY_SLICE_SECONDS)
-        if rate >= MIN_RECOVERED * peak:
+        sample = _saturate(server, workload, load, RECOVERY_SLICE_SECONDS)
+        if sample.per_second >= MIN_RECOVERED * peak:
             return begun
     return RECOVERY_SECONDS
-
-
-def summarize_rounds(samples: Sequence[Row]) -> list[Row]:
-    """Return the medians of each gateway and factor, and whether they met the targets."""
-    medians = median_rows(samples, "gateway", "times peak")
-    return [row | {"targets met": meets_targets(row)} for row in medians]
 
 
 def meets_targets(row: Row) -> bool:
@@ -116,12 +106,7 @@ def meets_targets(row: Row) -> bool:
     )
 
 
-def build_tables(results: Results) -> list[ReportTable]:
-    """Return the figures, a row for each gateway and factor."""
-    return [tabulate("Overload", summarize_rounds(results["overload"].rows))]
-
-
-@experiment(report=build_tables)
+@experiment("Overload")
 def overload(
     run: Run, units: int = 5_000, rounds: int = 5, seconds: float = 5.0, workload: str = UNIT
 ) -> Iterator[Row]:
@@ -132,5 +117,10 @@ def overload(
         load.yield_to_others()
         for peer in (UNCACHED, CACHED):
             with start_peer(peer, directory) as server:
-                for _ in range(rounds):
-                    yield from measure_gateway(server, sent, load, patient, seconds)
+                samples = [
+                    row
+                    for _ in range(rounds)
+                    for row in measure_gateway(server, sent, load, patient, seconds)
+                ]
+            for row in median_rows(samples, "gateway", "times peak"):
+                yield row | {"targets met": meets_targets(row)}

@@ -9,9 +9,10 @@ from contextlib import redirect_stderr, redirect_stdout
 from statistics import median
 from typing import Any
 
+import click
+
 from bench.data.drawings import draw_unit_map
-from bench.harness import Results, Row, Run, describe_record, experiment
-from bench.report import NO_VALUE, ReportTable, format_figure
+from bench.harness import Row, Run, experiment
 from parsing.svg.unit_map import parse_unit_map
 from tests.fidelity.measuring import find_plans
 
@@ -67,15 +68,15 @@ def choose_drawings(plans: int) -> dict[str, bytes]:
     return drawings
 
 
-def load_parsers() -> tuple[dict[str, Parse], list[str]]:
-    """Return the parsers that are installed, and a sentence for each that is not."""
-    parsers, left_out = {}, []
+def load_parsers() -> dict[str, Parse]:
+    """Return the parsers that are installed, and say of each other one why it is left out."""
+    parsers = {}
     for name, (module, bind) in PEERS.items():
         try:
             parsers[name] = bind(importlib.import_module(module))
         except (ImportError, OSError) as error:  # OSError: a library that is not Python's
-            left_out.append(f"{name} is left out: {str(error).splitlines()[0]}")
-    return parsers, left_out
+            click.echo(f"{name} is left out: {str(error).splitlines()[0]}", err=True)
+    return parsers
 
 
 def measure(parsers: Mapping[str, Parse], svg: bytes, rounds: int) -> Figures:
@@ -99,26 +100,10 @@ def _time_parse(parse: Parse, svg: bytes) -> float:
     return seconds / calls
 
 
-def build_tables(results: Results) -> list[ReportTable]:
-    """Return the table of milliseconds, with Floorgate's as multiples of usvg's."""
-    record = results["parsing"]
-    drawings = [row for row in record.rows if "drawing" in row]
-    installed = [name for name in drawings[0]["ms"] if name not in (FLOORGATE, USVG)]
-    lines = []
-    for row in drawings:
-        own, usvg = row["ms"][FLOORGATE], row["ms"].get(USVG)
-        ratio = f"{own / usvg:.1f}" if own and usvg else NO_VALUE
-        cells = [row["ms"].get(name) for name in (FLOORGATE, USVG, *installed)]
-        shown = [NO_VALUE if cell is None else format_figure(cell) for cell in cells]
-        lines.append([row["drawing"], shown[0], shown[1], ratio, *shown[2:]])
-    header = ["drawing", FLOORGATE, USVG, "times usvg", *installed]
-    note = "Medians of {rounds} rounds on {machine}, load average {load}; Python {python}."
-    left_out = [row["left_out"] for row in record.rows if "left_out" in row]
-    note = " ".join([note.format_map(describe_record(record)), *left_out])
-    return [ReportTable("CPU ms to parse a drawing", header, lines, note=note)]
-
-
-@experiment(report=build_tables)
+@experiment(
+    "CPU ms to parse a drawing",
+    "Medians of {rounds} rounds on {machine}, load average {load}; Python {python}.",
+)
 def parsing(run: Run, rounds: int = 5, plans: int = 5) -> Iterator[Row]:
     """Compare the CPU time that parsers take, in one process and in turn.
 
@@ -127,9 +112,10 @@ def parsing(run: Run, rounds: int = 5, plans: int = 5) -> Iterator[Row]:
     `make bench` installs all parsers but CairoSVG, which needs the library Cairo.
     """
     logging.disable()
-    parsers, left_out = load_parsers()
-    yield from ({"left_out": reason} for reason in left_out)
+    parsers = load_parsers()
     for name, svg in choose_drawings(plans).items():
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):  # some libraries print
             figures = measure(parsers, svg, rounds)
-        yield {"drawing": name, "ms": figures}
+        own, usvg = figures[FLOORGATE], figures.get(USVG)
+        ratio = own / usvg if own and usvg else None
+        yield {"drawing": name, FLOORGATE: own, USVG: usvg, "times usvg": ratio} | figures

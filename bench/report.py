@@ -1,4 +1,4 @@
-"""Tables of what was measured: on a terminal, in the data file of the documentation, on its pages.
+"""Tables of what was measured: on a terminal, in files of figures, on the documentation's pages.
 
 `docs/performance.json` has all tables of each experiment's last run that was written there. A page
 shows some of them, between markers that name the experiment:
@@ -12,7 +12,7 @@ shows some of them, between markers that name the experiment:
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ CHART_MARKDOWN = (
     "Floorgate is green, what a user would pick instead orange, the limits are grey; the scale is "
     "logarithmic."
 )
+COST_TITLE = "Server CPU, ms per request"
 PIPED_COLUMNS = 160
 NO_VALUE = "–"
 """Cell for what there is not, as for a workload that a peer does not serve."""
@@ -63,8 +64,8 @@ class ReportTable(msgspec.Struct, frozen=True):
         return "\n".join(lines) + (f"\n\n{self.note}" if self.note else "")
 
 
-class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """The tables of an experiment in the data file, and what they were measured with."""
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """The tables of a run of an experiment, and what they were measured with."""
 
     taken_at: str
     machine: dict[str, Any]
@@ -86,18 +87,19 @@ def format_figure(value: float) -> str:
     return f"{value:.1f}" if size >= 10 else f"{value:.2f}" if size >= 0.1 else f"{value:.3f}"
 
 
-def tabulate(
-    title: str, rows: Sequence[Mapping[str, Any]], text_columns: int = 1, note: str = ""
-) -> ReportTable:
+def tabulate(title: str, rows: Sequence[Mapping[str, Any]], note: str = "") -> ReportTable:
     """Return a table with a line for each row, and a column for each field of the first one.
 
-    Where two columns have the same name, one of the fields ends with a space.
+    Texts, up to the first field that is none, are aligned left. Where two columns have the same
+    name, one of the fields ends with a space.
 
     >>> tabulate("", [{"of": "a", "ms": (1.0, 12.345), "requests": 1234, "met": True}]).rows
     [['a', '1.00 / 12.3', '1,234', 'yes']]
     """
     names = [*rows[0]] if rows else []
-    filled = [[_format_cell(row[name]) for name in names] for row in rows]
+    filled = [[_format_cell(row.get(name)) for name in names] for row in rows]
+    figures = [at for at, name in enumerate(names) if not isinstance(rows[0][name], str)]
+    text_columns = max(1, min([*figures, len(names)]))
     return ReportTable(title, [name.rstrip() for name in names], filled, text_columns, note)
 
 
@@ -124,6 +126,25 @@ def print_tables(tables: Iterable[ReportTable], columns: int = PIPED_COLUMNS) ->
         console.print(table.to_rich_table())
 
 
+def read_records(path: Path) -> dict[str, Record]:
+    """Return what a file of figures has, by the names of experiments; nothing if it is not there.
+
+    Raises msgspec.DecodeError.
+    """
+    if not path.exists():
+        return {}
+    return msgspec.json.decode(path.read_bytes(), type=dict[str, Record])
+
+
+def write_record(path: Path, name: str, record: Record) -> None:
+    """Replace the record of an experiment in a file of figures."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    records = read_records(path) | {name: record}
+    # A line for each row: a table is as readable as its file is short.
+    lines = re.sub(rb"(?<=[\]}]),(?=[\[{\"])", b",\n", msgspec.json.encode(records))
+    path.write_bytes(lines + b"\n")
+
+
 # Pages
 
 
@@ -141,51 +162,34 @@ def replace_section(text: str, name: str, content: str, page: str = "the page") 
     return pattern.sub(lambda _: f"{begin}\n{content}\n{end}", text)
 
 
-def read_figures() -> dict[str, Figures]:
-    """Return what the data file has, by the names of experiments."""
-    return msgspec.json.decode(FIGURES.read_bytes(), type=dict[str, Figures])
-
-
-def write_figures(measured: Mapping[str, Figures]) -> None:
-    """Replace the figures of experiments in the data file, and show them on the page."""
-    figures = {**read_figures(), **measured}
-    # A line for each row: a table is as readable as its file is short.
-    lines = re.sub(rb"(?<=[\]}]),(?=[\[{\"])", b",\n", msgspec.json.encode(figures))
-    FIGURES.write_bytes(lines + b"\n")
-    PERFORMANCE_PAGE.write_text(render_page(PERFORMANCE_PAGE.read_text(), figures))
-
-
-def render_page(text: str, figures: Mapping[str, Figures]) -> str:
+def render_page(text: str, records: Mapping[str, Record]) -> str:
     """Return a page with the tables that its markers name. Raises MissingMarkersError."""
     for name in re.findall(r"<!-- measured: ([\w-]+) -->", text):
-        text = replace_section(text, name, _render_block(name, figures))
+        text = replace_section(text, name, _render_block(name, records))
     return text
 
 
-def _render_block(name: str, figures: Mapping[str, Figures]) -> str:
-    if name in _BLOCKS:
-        return _BLOCKS[name](figures)
-    if name not in figures:
+def _render_block(name: str, records: Mapping[str, Record]) -> str:
+    """Return the first table of an experiment; of the comparison there are two blocks."""
+    if name == "ratios":
+        return f"{records['peers'].tables[0].to_markdown()}\n\n{CHART_MARKDOWN}"
+    if name == "details":
+        return find_cost_table(records["peers"]).to_markdown()
+    if name not in records:
         raise MissingMarkersError(f"{FIGURES.name} has no experiment {name!r} for the page")
-    return figures[name].tables[0].to_markdown()
+    return records[name].tables[0].to_markdown()
 
 
-def _render_ratios(figures: Mapping[str, Figures]) -> str:
-    return f"{figures['peers'].tables[0].to_markdown()}\n\n{CHART_MARKDOWN}"
+def find_cost_table(record: Record) -> ReportTable:
+    """Return the table of the comparison that readers look figures up in."""
+    return next(table for table in record.tables if table.title == COST_TITLE)
 
 
-def _render_costs(figures: Mapping[str, Figures]) -> str:
-    """Return the one table of the comparison that readers look figures up in."""
-    titles = {table.title: table for table in figures["peers"].tables}
-    return titles[COST_TITLE].to_markdown()
+def write_page() -> None:
+    """Show what the data file has on the page."""
+    text = PERFORMANCE_PAGE.read_text()
+    PERFORMANCE_PAGE.write_text(render_page(text, read_records(FIGURES)))
 
-
-COST_TITLE = "Server CPU, ms per request"
-_BLOCKS: Mapping[str, Callable[[Mapping[str, Figures]], str]] = {
-    "ratios": _render_ratios,
-    "details": _render_costs,
-}
-"""Blocks that are not the first table of the experiment of their name."""
 
 if __name__ == "__main__":
-    write_figures({})
+    write_page()

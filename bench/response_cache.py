@@ -5,22 +5,23 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import orjson
 from pymongo import MongoClient
 
-from bench.comparison import read_counters, with_counters
 from bench.data.directory import ATTRIBUTE_IDS, GROUP_ID, UNITS_PER_ASSET, Directory
 from bench.data.workloads import SEED, LoadRequest, build_workload, list_reads_of, list_writes
-from bench.harness import Results, Row, Run, describe_record, experiment
+from bench.harness import Row, Run, experiment
 from bench.load import machine
-from bench.load.generator import LoadGenerator, LoadOutcome, percentile, start_load_generator
-from bench.load.servers import GatewayClient, PeerError, PeerServer, start_peer
+from bench.load.generator import LatencySummary, LoadGenerator, start_load_generator
+from bench.load.servers import Client, PeerError, PeerServer, Sample, start_peer
 from bench.peers.peer import CACHE_OFF, CACHED, UNCACHED, Peer, with_settings
-from bench.report import ReportTable, format_figure
+from bench.report import format_figure
 from bench.targets import OTHER, OTHER_UNCACHED, SAME
 from storage.catalog import ASSIGNMENTS as STORED_ASSIGNMENTS
 from storage.records.kinds import KEY_SEPARATOR
@@ -29,12 +30,11 @@ MAX_WAIT_SECONDS = 10.0
 READ_COUNT = 100
 WARM_UP_READS = 3
 """Reads after which a cacheable response is in the response cache."""
+STALENESS_TITLE = "From a write's answer to the first read that shows it"
+STALENESS_NOTE = "Queries: those sent to MongoDB while nothing is written; 0 is from the cache."
 
 
-@experiment(
-    "From a write's answer to the first read that shows it",
-    note="Queries: those sent to MongoDB while nothing is written; 0 means from the cache.",
-)
+@experiment(STALENESS_TITLE, STALENESS_NOTE)
 def staleness(run: Run, units: int = 2_000, writes: int = 500) -> Iterator[Row]:
     """Measure how soon a write shows through another gateway, and through the same.
 
@@ -49,44 +49,37 @@ def staleness(run: Run, units: int = 2_000, writes: int = 500) -> Iterator[Row]:
         (OTHER, CACHED, 2),
         (SAME, CACHED, 1),
     ):
-        with _connect_gateways(directory, peer, count) as gateways:
-            write, reader = partial(gateways[0].assign, unit_id), gateways[-1]
+        with ExitStack() as stack:
+            servers = [stack.enter_context(start_peer(peer, directory)) for _ in range(count)]
+            clients = [stack.enter_context(closing(Client(server))) for server in servers]
+            write, reader = partial(clients[0].assign, unit_id), clients[-1]
             row = measure_visibility_delay(write, reader, unit_id, writes)
             queries = _count_finds_per_read(reader, directory)
             yield {"read through": through, **row, "queries a read": queries}
 
 
-@contextmanager
-def _connect_gateways(
-    directory: Directory, peer: Peer, count: int
-) -> Iterator[list[GatewayClient]]:
-    with ExitStack() as stack:
-        servers = [stack.enter_context(start_peer(peer, directory)) for _ in range(count)]
-        yield [stack.enter_context(closing(GatewayClient(server))) for server in servers]
-
-
 def measure_visibility_delay(
-    write: Callable[[str], object], reader: GatewayClient, unit_id: str, writes: int
+    write: Callable[[str], object], reader: Client, unit_id: str, writes: int
 ) -> Row:
     """Measure how soon a reader sees the attributes that are written to a unit."""
-    waited_ms = []
+    waited = []
     for number in range(writes):
         for _ in range(WARM_UP_READS):
             reader.list_assigned()
         attribute = ATTRIBUTE_IDS[number % len(ATTRIBUTE_IDS)]
         write(attribute)
-        waited_ms.append(1000 * seconds_until_visible(reader, unit_id, attribute))
-    ordered = sorted(waited_ms)
+        waited.append(seconds_until_visible(reader, unit_id, attribute))
+    summary = LatencySummary.from_seconds(waited)
     return {
         "writes": writes,
-        "stale at once": sum(wait > 0 for wait in ordered),
-        "p50 ms": percentile(ordered, 0.5),
-        "p99 ms": percentile(ordered, 0.99),
-        "max ms": ordered[-1],
+        "stale at once": sum(wait > 0 for wait in waited),
+        "p50 ms": summary.p50_ms,
+        "p99 ms": summary.p99_ms,
+        "max ms": summary.max_ms,
     }
 
 
-def _count_finds_per_read(reader: GatewayClient, directory: Directory) -> float:
+def _count_finds_per_read(reader: Client, directory: Directory) -> float:
     with MongoClient[dict[str, Any]](directory.mongo_url) as client:
 
         def count() -> int:
@@ -101,7 +94,7 @@ def _count_finds_per_read(reader: GatewayClient, directory: Directory) -> float:
         return (count() - before) / READ_COUNT
 
 
-def seconds_until_visible(reader: GatewayClient, unit_id: str, attribute: str) -> float:
+def seconds_until_visible(reader: Client, unit_id: str, attribute: str) -> float:
     """Read until a write that has just been answered shows. Raises PeerError if it does not.
 
     Only a read that was sent after the limit fails: one that was sent before may be answered late,
@@ -118,6 +111,56 @@ def seconds_until_visible(reader: GatewayClient, unit_id: str, attribute: str) -
     return sent - written
 
 
+# What the cache answers
+
+COUNTERS_SECONDS, POLL_SECONDS = 30.0, 0.3
+REPORTING_SCRIPT = """
+import sys
+from gateway.server import supervisor as worker_process
+worker_process.WORKER_PROGRAM = (
+    "from gateway import response_cache; response_cache.REPORT_INTERVAL_SECONDS = 0.1\\n"
+    + worker_process.WORKER_PROGRAM
+)
+from gateway.cli.main import main
+main()
+"""
+"""Logs the counters of the response cache ten times a second."""
+
+
+def with_counters(peer: Peer, log: Path) -> Peer:
+    """Return a gateway that logs its counters to a file, and any other peer as it is."""
+    if peer.command is not UNCACHED.command:
+        return peer
+
+    def command(port: int) -> list[str]:
+        python, option, _, *arguments = peer.command(port)
+        return [python, option, REPORTING_SCRIPT, *arguments]
+
+    return replace(
+        peer, command=command, settings={**peer.settings, "FLOORGATE_LOG_FILE": str(log)}
+    )
+
+
+def read_counters(log: Path) -> tuple[int, int]:
+    """Return hits and misses when no more are reported. Raises PeerError if none are at all."""
+    deadline = time.monotonic() + COUNTERS_SECONDS
+    last: list[str] = []
+    while time.monotonic() < deadline:
+        lines = [line for line in log.read_text().splitlines() if '"floorgate.cache"' in line]
+        if lines and lines == last:
+            counters = orjson.loads(lines[-1])
+            return counters["hits"], counters["misses"]
+        last = lines
+        time.sleep(POLL_SECONDS)
+    raise PeerError(f"{log}: no counters of the response cache for {COUNTERS_SECONDS:.0f} s")
+
+
+def count_since(log: Path, before: tuple[int, int]) -> tuple[int, int]:
+    """Return hits and misses since earlier ones."""
+    hits, misses = read_counters(log)
+    return hits - before[0], misses - before[1]
+
+
 # What writes invalidate
 
 READS_PER_SECOND = 500.0
@@ -132,26 +175,22 @@ MAX_COMMIT_MS = 10.0
 FILLS, MAX_FILL_SECONDS = 3, 600.0
 
 
+@dataclass(frozen=True, slots=True)
 class _Rounds:
-    """A gateway that is read, and the writes to another or the same."""
+    """A gateway that is read, its log, the reads of each asset, and the load of writes."""
 
-    def __init__(
-        self, reader: LoadGenerator, writer: LoadGenerator, read: PeerServer, log: Path
-    ) -> None:
-        self._reader, self._writer, self._read, self._log = reader, writer, read, log
-        directory = read.directory
-        self.assets = range(len(directory.unit_ids) // UNITS_PER_ASSET)
-        self._requests = [list_reads_of(directory, asset) for asset in self.assets]
-        self._random = random.Random(SEED)
+    read: PeerServer
+    log: Path
+    reader: LoadGenerator
+    writer: LoadGenerator
+    requests: Sequence[Sequence[LoadRequest]]
+    random: random.Random
 
-    def fill(self) -> int:
-        """Read every response until all are cached, and return how many are."""
-        every = [request for own in self._requests for request in own]
+    def fill(self) -> None:
+        """Read every response until all are cached."""
+        every = [request for own in self.requests for request in own]
         for _ in range(FILLS):
-            before = read_counters(self._log) if self._log.exists() else (0, 0)
             self._send(every, MAX_FILL_SECONDS, max_requests=len(every))
-            _, misses = self._count_since(before)
-        return len(every) - misses
 
     def measure(
         self, title: str, through: PeerServer, written: Sequence[int], seconds: float
@@ -159,23 +198,23 @@ class _Rounds:
         """Read while some assets are written: hits of the others, or of all if all are written."""
         is_one = len(written) == 1
         rate = WRITES_TO_ONE if is_one else WRITES_TO_ALL
-        read = [request for own in self._requests[is_one:] for request in own]
-        chosen = self._random.choices(read, k=round(2 * READS_PER_SECOND * seconds))
-        before = read_counters(self._log)
+        read = [request for own in self.requests[is_one:] for request in own]
+        chosen = self.random.choices(read, k=round(2 * READS_PER_SECOND * seconds))
+        before = read_counters(self.log)
         with ThreadPoolExecutor(1) as threads:
-            writing = threads.submit(self._write, through, written, seconds, rate=rate)
+            writing = threads.submit(self.write, through, written, seconds, rate=rate)
             self._send(chosen, seconds, rate=READS_PER_SECOND)
-            answered = writing.result().answered.requests
-        hits, misses = self._count_since(before)
+            reached = writing.result().requests / seconds
+        hits, misses = count_since(self.log, before)
+        share, least = hits / (hits + misses), MIN_HITS_OF_OTHERS if is_one else MIN_HITS_OF_MIX
+        verdict = "met" if share >= least else "missed"
+        what = "responses of other assets" if is_one else "all responses"
         return {
-            "writes": title,
-            "least": MIN_HITS_OF_OTHERS if is_one else MIN_HITS_OF_MIX,
-            "what": "responses of other assets" if is_one else "all responses",
-            "reads": hits + misses,
-            "misses": misses,
-            "hits": hits / (hits + misses),
-            "writes/s": answered / seconds,
-            "ordered_rate": rate,
+            "": f"{what}, {rate:.0f} writes/s to {title}",
+            "to reach": f"at least {100 * least:g} %",
+            "measured": f"{100 * share:.2f} % ({misses:,} misses of {hits + misses:,}; "
+            f"{format_figure(reached)} writes/s reached)",
+            " ": verdict + ", at fewer writes" * (reached < MIN_RATE_REACHED * rate),
         }
 
     def age(self, through: PeerServer) -> None:
@@ -183,29 +222,23 @@ class _Rounds:
 
         Else it would be fuller than it stays.
         """
-        reads_of_each = READS_PER_SECOND / len(self._requests[0])
-        writes = round(len(self.assets) * math.log1p(WRITES_TO_ALL / reads_of_each))
-        self._write(through, self.assets, MAX_FILL_SECONDS, max_requests=writes)
+        reads_of_each = READS_PER_SECOND / len(self.requests[0])
+        writes = round(len(self.requests) * math.log1p(WRITES_TO_ALL / reads_of_each))
+        self.write(through, range(len(self.requests)), MAX_FILL_SECONDS, max_requests=writes)
 
-    def _count_since(self, before: tuple[int, int]) -> tuple[int, int]:
-        """Return hits and misses since earlier ones."""
-        hits, misses = read_counters(self._log)
-        return hits - before[0], misses - before[1]
+    def _send(self, requests: list[LoadRequest], seconds: float, **limits: Any) -> None:
+        self.read.measure(
+            self.reader, build_workload("reads", requests), seconds, READERS, **limits
+        )
 
-    def _send(self, requests: list[LoadRequest], seconds: float, **limits: Any) -> LoadOutcome:
-        reads = build_workload("reads", requests)
-        order = self._read.build_order(reads, seconds, READERS, **limits)
-        return self._reader.run(order)
-
-    def _write(
+    def write(
         self, through: PeerServer, assets: Sequence[int], seconds: float, **limits: Any
-    ) -> LoadOutcome:
+    ) -> Sample:
         """Assign to units of assets, in a random order."""
         requests = list_writes(through.directory, assets, WRITTEN_UNITS)
-        self._random.shuffle(requests)
+        self.random.shuffle(requests)
         writes = build_workload("writes", requests)
-        order = through.build_order(writes, seconds, WRITERS, **limits)
-        return self._writer.run(order)
+        return through.measure(self.writer, writes, seconds, WRITERS, **limits)
 
 
 def measure_commits(read: PeerServer, commits: int) -> Row:
@@ -215,7 +248,7 @@ def measure_commits(read: PeerServer, commits: int) -> Row:
     key = KEY_SEPARATOR.join((GROUP_ID, unit_id))
     with (
         MongoClient[dict[str, Any]](directory.mongo_url, w="majority") as mongo,
-        closing(GatewayClient(read)) as client,
+        closing(Client(read)) as client,
     ):
         stored = mongo[directory.database][STORED_ASSIGNMENTS.name]
         client.assign(unit_id, ATTRIBUTE_IDS[-1])  # a document, made as the gateway makes it
@@ -223,46 +256,17 @@ def measure_commits(read: PeerServer, commits: int) -> Row:
         def write(attribute: str) -> None:
             stored.update_one({"_id": key}, {"$set": {"attribute_id": attribute}})
 
-        return measure_visibility_delay(write, client, unit_id, commits)
+        row = measure_visibility_delay(write, client, unit_id, commits)
+    measured = "{p99 ms:.1f} ms (p50 {p50 ms:.1f}, max {max ms:.1f}; {writes:,} writes)"
+    return {
+        "": "from commit to invalidation, p99",
+        "to reach": f"under {MAX_COMMIT_MS:g} ms",
+        "measured": measured.format_map(row),
+        " ": "met" if row["p99 ms"] < MAX_COMMIT_MS else "missed",
+    }
 
 
-def build_invalidation_tables(results: Results) -> list[ReportTable]:
-    """Return the table of targets."""
-    record = results["invalidation"]
-    *rounds, commits = record.rows
-    commit = (
-        "from commit to invalidation, p99",
-        f"under {MAX_COMMIT_MS:g} ms",
-        "{p99 ms:.1f} ms (p50 {p50 ms:.1f}, max {max ms:.1f}; {writes:,} writes)".format_map(
-            commits
-        ),
-        "met" if commits["p99 ms"] < MAX_COMMIT_MS else "missed",
-    )
-    note = "{units:,} units, {cached:,} cached responses; load average {max_load}."
-    return [
-        ReportTable(
-            "To reach",
-            ("", "to reach", "measured", ""),
-            [*map(_judge_hits, rounds), commit],
-            text_columns=4,
-            note=note.format_map(describe_record(record) | {"cached": rounds[0]["cached"]}),
-        ),
-    ]
-
-
-def _judge_hits(row: Row) -> tuple[str, ...]:
-    verdict = "met" if row["hits"] >= row["least"] else "missed"
-    if row["writes/s"] < MIN_RATE_REACHED * row["ordered_rate"]:
-        verdict += ", at fewer writes"
-    measured = (
-        f"{100 * row['hits']:.2f} % ({row['misses']:,} misses of {row['reads']:,}; "
-        f"{format_figure(row['writes/s'])} writes/s reached)"
-    )
-    bound = f"at least {100 * row['least']:g} %"
-    return f"{row['what']}, {row['writes']}", bound, measured, verdict
-
-
-@experiment(report=build_invalidation_tables)
+@experiment("To reach", note="{units:,} units, load average {load}.")
 def invalidation(
     run: Run, units: int = 100_000, seconds: float = 10.0, commits: int = 300
 ) -> Iterator[Row]:
@@ -276,24 +280,21 @@ def invalidation(
     The gateway that is read has one core, mongod and the load another. The other gateway may use
     both: mongod and a gateway take some 10 ms of CPU for a write.
     """
-    directory = run.load_directory(units)
-    logs = [run.scratch / "read.log", run.scratch / "other.log"]
+    directory, log = run.load_directory(units), run.scratch / "read.log"
     roomy = with_settings("roomy", "Floorgate", FLOORGATE_CACHE_MB="512")
-    cores = ([machine.SERVER_CORE], machine.CORES)
-    with ExitStack() as stack:
-        read, other = (
-            stack.enter_context(start_peer(with_counters(roomy, log), directory, own))
-            for log, own in zip(logs, cores, strict=True)
-        )
-        writer = stack.enter_context(start_load_generator())
-        rounds = _Rounds(run.load, writer, read, logs[0])
-        cached = rounds.fill()
-        title = f"{WRITES_TO_ONE:.0f} writes/s to one asset through"
-        yield rounds.measure(f"{title} another gateway", other, [0], seconds) | {"cached": cached}
-        yield rounds.measure(f"{title} the same gateway", read, [0], seconds)
+    every = range(units // UNITS_PER_ASSET)
+    requests = [list_reads_of(directory, asset) for asset in every]
+    with (
+        start_peer(with_counters(roomy, log), directory) as read,
+        start_peer(roomy, directory, machine.CORES) as other,
+        start_load_generator() as writer,
+    ):
+        rounds = _Rounds(read, log, run.load, writer, requests, random.Random(SEED))
+        rounds.fill()
+        yield rounds.measure("one asset through another gateway", other, [0], seconds)
+        yield rounds.measure("one asset through the same gateway", read, [0], seconds)
         rounds.age(other)
-        title = f"{WRITES_TO_ALL:.0f} writes/s to all assets through another gateway"
-        yield rounds.measure(title, other, rounds.assets, 2 * seconds)
+        yield rounds.measure("all assets through another gateway", other, every, 2 * seconds)
         yield measure_commits(read, commits)
 
 
@@ -359,13 +360,8 @@ def _measure_growth(
     measured = []
     with start_peer(with_settings("memory", "Floorgate", **settings), directory) as server:
         for requests in parts:
-            order = server.build_order(
-                build_workload("distinct", requests),
-                MAX_FILL_SECONDS,
-                CONNECTIONS,
-                max_requests=len(requests),
-            )
-            load.run(order)
+            sent, count = build_workload("distinct", requests), len(requests)
+            server.measure(load, sent, MAX_FILL_SECONDS, CONNECTIONS, max_requests=count)
             time.sleep(SETTLE_SECONDS)
-            measured.append(machine.sum_memory_mb(server.pid)["rss"])
+            measured.append(server.memory_mb()["rss"])
     return measured[-1] - measured[0]

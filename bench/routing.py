@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 import multiprocessing
+import os
 import random
 import tempfile
 import time
@@ -23,7 +24,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra  # type: ignore[import-untyped]
 
 from bench.data.plans import build_comb, build_demo, build_hall, build_office
-from bench.harness import Results, Row, Run, experiment
+from bench.harness import Row, Run, T, experiment
+from bench.load import machine
 from bench.report import ReportTable, tabulate
 from resolvers.routable_maps import (
     Placement,
@@ -87,27 +89,29 @@ def draw_questions(
     return [(generator.sample(ids, rows), generator.sample(ids, columns)) for _ in range(count)]
 
 
-def process_timed(plan: Plan) -> tuple[ProcessedPlan, float]:
-    """Return the processed plan and the CPU seconds it took."""
+def process_timed(plan: Plan) -> tuple[ProcessedPlan, float, float]:
+    """Return the processed plan, the CPU seconds it took, and the peak of memory in megabytes.
+
+    The peak is that of this process; `ru_maxrss` would include its parent's.
+    """
     start = time.process_time()
     processed = process_plan(plan)
-    return processed, time.process_time() - start
+    seconds = time.process_time() - start
+    kilobytes = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
+    return processed, seconds, kilobytes * 1024 / 1e6
 
 
-def process_in_subprocess(plan: Plan) -> tuple[ProcessedPlan, float, float, float]:
-    """Process a plan in a new process; return peak MB before and after as well."""
+def run_in_process(function: Callable[..., T], *arguments: Any) -> tuple[T, float]:
+    """Call a function in a process of its own, and return the megabytes that it had before."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
-        before = pool.submit(peak_mb).result()
-        processed, seconds = pool.submit(process_timed, plan).result()
-        return processed, seconds, before, pool.submit(peak_mb).result()
+        before = pool.submit(measure_memory_mb).result()
+        return pool.submit(function, *arguments).result(), before
 
 
-def peak_mb() -> float:
-    """Return the peak memory of this process; `ru_maxrss` would include its parent's."""
-    status = Path("/proc/self/status").read_text()
-    kilobytes = int(status.partition("VmHWM:")[2].split()[0])
-    return kilobytes * 1024 / 1e6
+def measure_memory_mb() -> float:
+    """Return the memory of this process, mapped files included."""
+    return machine.memory_mb(os.getpid())["pss"]
 
 
 class ReferenceGraph:
@@ -186,7 +190,7 @@ def locate_arcs(network: Network, level: int, attached: NDArray[np.integer]) -> 
 def measure_processing() -> Iterator[Row]:
     """Yield what processing each plan takes, in a process of its own."""
     for name, build in PROCESSED_PLANS.items():
-        processed, seconds, before, peak = process_in_subprocess(build())
+        (processed, seconds, peak), before = run_in_process(process_timed, build())
         foot = processed.report.reachability[0]
         yield {
             "plan": name,
@@ -206,7 +210,7 @@ def measure_matrices(rounds: int) -> Iterator[Row]:
 
     The peers' graphs have the places as vertices, which coordinates are not.
     """
-    processed, _ = process_timed(build_office(6, 84))
+    processed = process_plan(build_office(6, 84))
     network = processed.networks[TravelMode.FOOT]
     peers, searching = ReferenceGraph(network), Router(processed.networks)
     ids, stops = network.location_ids, network.locations
@@ -220,7 +224,9 @@ def measure_matrices(rounds: int) -> Iterator[Row]:
 
     for rows, columns in MATRIX_SIZES:
         questions = draw_questions(ids, rows, columns, rounds)
-        check_agreement(by_coordinates, peers, *questions[0])
+        own_seconds = by_coordinates(*questions[0]).seconds
+        for other in (peers.by_igraph, peers.by_scipy):  # all find the same seconds
+            np.testing.assert_allclose(own_seconds, other(*questions[0]), rtol=1e-9)
         own, by_igraph, by_scipy = time_calls(
             [by_coordinates, peers.by_igraph, peers.by_scipy], questions
         )
@@ -234,37 +240,22 @@ def measure_matrices(rounds: int) -> Iterator[Row]:
         }
 
 
-def check_agreement(
-    matrix: Callable[[Sequence[str], Sequence[str]], TravelMatrix],
-    peers: ReferenceGraph,
-    sources: Sequence[str],
-    targets: Sequence[str],
-) -> None:
-    """Assert that all find the same seconds."""
-    own = matrix(sources, targets).seconds
-    for other in (peers.by_igraph(sources, targets), peers.by_scipy(sources, targets)):
-        np.testing.assert_allclose(own, other, rtol=1e-9)
-
-
 def measure_loaded_maps(count: int) -> Row:
     """Return the memory of a process that holds many maps and has used them in every way."""
-    processed, _ = process_timed(build_office(6, 84))
+    processed = process_plan(build_office(6, 84))
     placements = [
         Placement(place.id, place.name, place.x, place.y, (place.level_id,))
         for place in processed.plan.locations
     ]
     archive = serialize_routable_map(processed.router, placements)
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
-        before, after, milliseconds = pool.submit(load_maps, archive, count).result()
+    (milliseconds, after), before = run_in_process(load_maps, archive, count)
     archive_mb = len(archive) / 1e6
     figures = {"archive MB": archive_mb, "ms to load": milliseconds}
     return {"maps": count, **figures, "MB": after, "MB without maps": before}
 
 
-def load_maps(archive: bytes, count: int) -> tuple[float, float, float]:
-    """Return the memory before and after loading maps and asking each, and CPU ms of loading."""
-    before = proportional_mb()
+def load_maps(archive: bytes, count: int) -> tuple[float, float]:
+    """Load maps and ask each; return CPU ms of loading one, and the memory afterwards."""
     start = time.process_time()
     loaded = [map_archive(archive) for _ in range(count)]
     milliseconds = (time.process_time() - start) / count * 1000
@@ -276,7 +267,7 @@ def load_maps(archive: bytes, count: int) -> tuple[float, float, float]:
             router.matrix(ids[:7], ids[-7:], mode)
             router.matrix(places, [*places, *ids[::10]], mode)
             router.route(ids[0], ids[-1], mode)
-    return before, proportional_mb(), milliseconds
+    return milliseconds, measure_memory_mb()
 
 
 def map_archive(archive: bytes) -> RoutableMap:
@@ -284,12 +275,6 @@ def map_archive(archive: bytes) -> RoutableMap:
         file.write(archive)
         file.flush()
         return deserialize_routable_map(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-
-
-def proportional_mb() -> float:
-    """Return the memory of this process, mapped files included."""
-    memory = Path("/proc/self/smaps_rollup").read_text()
-    return int(memory.partition("Pss:")[2].split()[0]) * 1024 / 1e6
 
 
 MINUTES = (0.5, 1.0, 2.0, 4.0)
@@ -341,9 +326,8 @@ TITLES = {
 """The titles of the tables by the first field of their rows."""
 
 
-def build_tables(results: Results) -> list[ReportTable]:
+def build_tables(rows: Sequence[Row]) -> list[ReportTable]:
     """Return a table for each kind of row."""
-    rows = results["routing"].rows
     return [
         tabulate(title, [row for row in rows if first in row]) for first, title in TITLES.items()
     ]

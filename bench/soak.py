@@ -10,33 +10,33 @@ import statistics
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import click
-import msgspec
 
 from bench.comparison import find_workloads
 from bench.data.directory import ATTRIBUTE_IDS
-from bench.data.workloads import MATRIX, UNIT, LoadRequest, build_workload
+from bench.data.workloads import MATRIX, UNIT, LoadRequest, Workload, build_workload
 from bench.harness import start_run
 from bench.load import machine
-from bench.load.generator import LoadError, LoadGenerator, LoadOrder
-from bench.load.servers import GatewayClient, PeerServer, start_peer
-from bench.peers.peer import CACHED, with_workers
+from bench.load.generator import LoadError, LoadGenerator
+from bench.load.servers import Client, PeerServer, start_peer
+from bench.peers.peer import CACHED
 
 MIXED = (UNIT, "units-100", "locations", MATRIX, "graphql-unit", "graphql-units-100")
 KEYLESS = (LoadRequest("/v1/openapi.json"), LoadRequest("/health/ready"))
-STEADY_CONNECTIONS, OVERLOAD_CONNECTIONS = 16, 400
-STEADY_SHARE, OVERLOAD_SHARE = 0.6, 0.2
-"""The shares of each period under either load; nothing is sent in the remainder."""
+STEADY, OVERLOAD = (0.6, 16), (0.2, 400)
+"""The share of each period under either load, and connections; in the remainder nothing is sent."""
 MAX_RSS_GROWTH, MAX_RSS_GROWTH_MB = 0.05, 5.0
 """Allowed together."""
 MAX_DESCRIPTOR_GROWTH = 5
 MIN_SAMPLES = 4
 
 
-class ProcessSample(msgspec.Struct, frozen=True):
+class ProcessSample(NamedTuple):
     """What a process has at one time."""
 
     rss_mb: float
@@ -68,22 +68,13 @@ def find_growth(name: str, samples: list[ProcessSample]) -> list[str]:
     return growth
 
 
-def build_orders(server: PeerServer, period_seconds: float) -> tuple[LoadOrder, LoadOrder]:
-    """Return the steady load and the overload of a period."""
-    requests = [server.build_requests(each) for each in find_workloads(MIXED)]
-    # In turn, so that a workload with many different requests does not crowd out the others.
+def build_mix(server: PeerServer) -> Workload:
+    """Return all requests in turn, so that many of one workload do not crowd out the others."""
+    requests = [*(server.build_requests(each) for each in find_workloads(MIXED)), KEYLESS]
     longest = max(map(len, requests))
-    mixed = [each[turn % len(each)] for turn in range(longest) for each in (*requests, KEYLESS)]
-    steady = server.build_order(
-        build_workload("mixed", mixed),
-        STEADY_SHARE * period_seconds,
-        STEADY_CONNECTIONS,
-        may_refuse=True,
+    return build_workload(
+        "mixed", [each[turn % len(each)] for turn in range(longest) for each in requests]
     )
-    overload = msgspec.structs.replace(
-        steady, seconds=OVERLOAD_SHARE * period_seconds, connections=OVERLOAD_CONNECTIONS
-    )
-    return steady, overload
 
 
 def run_soak(
@@ -97,11 +88,14 @@ def run_soak(
     processes = {"supervisor": server.pid, "mongod": server.directory.mongod_pid}
     processes |= {f"worker {number}": pid for number, pid in enumerate(workers, 1)}
     samples: dict[str, list[ProcessSample]] = {name: [] for name in processes}
-    orders = build_orders(server, period_seconds)
+    mixed = build_mix(server)
     for period in range(max(MIN_SAMPLES, round(minutes * 60 / period_seconds))):
         ends = time.monotonic() + period_seconds
-        outcomes = [load.run(order) for order in orders]
-        with closing(GatewayClient(server)) as client:
+        loads = [
+            server.measure(load, mixed, share * period_seconds, connections, may_refuse=True)
+            for share, connections in (STEADY, OVERLOAD)
+        ]
+        with closing(Client(server)) as client:
             client.assign(server.directory.unit_ids[0], ATTRIBUTE_IDS[period % len(ATTRIBUTE_IDS)])
         time.sleep(max(0.0, ends - time.monotonic()))
         if machine.list_process_tree(server.pid)[1:] != workers:
@@ -112,10 +106,10 @@ def run_soak(
             figures.append(
                 f"{name} {samples[name][-1].rss_mb:.0f} MB {samples[name][-1].descriptors}"
             )
-        rates = [f"{outcome.answered.requests / outcome.seconds:.0f}" for outcome in outcomes]
-        refused = sum(outcome.refused.requests for outcome in outcomes)
+        refused = sum(each.outcome.refused.requests for each in loads)
         click.echo(
-            f"{datetime.now(UTC):%H:%M:%S}  answered/s {'  overload '.join(rates)}  "
+            f"{datetime.now(UTC):%H:%M:%S}  answered/s "
+            f"{'  overload '.join(f'{each.per_second:.0f}' for each in loads)}  "
             f"refused {refused}  {'  '.join(figures)}"
         )
     return samples
@@ -130,7 +124,8 @@ def main(minutes: float, period: float, workers: int, units: int) -> None:
     """Load a gateway for an hour; fail if memory or descriptors of a process grow."""
     with start_run() as run, machine.pin_to_cores(*machine.CORES):
         directory = run.load_directory(units)
-        with start_peer(with_workers(CACHED, workers), directory, machine.CORES) as server:
+        peer = replace(CACHED, arguments=("--workers", str(workers)))
+        with start_peer(peer, directory, machine.CORES) as server:
             samples = run_soak(server, run.load, minutes, period)
     growth = [line for name, each in samples.items() for line in find_growth(name, each)]
     click.echo("\n".join(growth) or "flat: no process grew")

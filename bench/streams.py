@@ -1,12 +1,7 @@
-"""Streams of changes: a thousand followers on one worker, and the memory of idle streams.
-
-`python -m bench.streams URL KEY --pid PID` reads the memory of a gateway that runs already, on this
-machine and without TLS (`floorgate serve --behind-proxy --max-connections-per-address 0`).
-"""
+"""Streams of changes: a thousand followers on one worker."""
 
 import asyncio
 import re
-import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -15,7 +10,6 @@ from functools import partial
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
-import click
 import orjson
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
@@ -28,13 +22,11 @@ from bench.data.directory import (
     get_asset_id,
 )
 from bench.harness import Row, Run, experiment
-from bench.load import machine
-from bench.load.generator import percentile
-from bench.load.servers import GatewayClient, PeerError, PeerServer, start_peer
+from bench.load.generator import LatencySummary
+from bench.load.servers import Client, PeerError, PeerServer, start_peer
 from bench.peers.peer import HOST, with_settings
 from gateway.server.worker import EventLoop
 
-SUBSCRIPTION = "subscription { changes { cursor } }"
 MAX_OPENING = 50
 """Streams that are opened at a time."""
 SETTLE_SECONDS = 2.0
@@ -51,7 +43,7 @@ class StreamError(Exception):
     """The gateway did not open a stream."""
 
 
-async def open_websocket(stack: AsyncExitStack, url: str, key: str, query: str) -> Receive:
+async def open_websocket(stack: AsyncExitStack, url: str, key: str) -> Receive:
     """Open a WebSocket with one subscription."""
     address = f"{url.replace('http', 'ws', 1)}/graphql"
     socket: ClientConnection = await stack.enter_async_context(
@@ -65,7 +57,7 @@ async def open_websocket(stack: AsyncExitStack, url: str, key: str, query: str) 
     await socket.send(_dump({"type": "connection_init", "payload": {"apiKey": key}}))
     if b"connection_ack" not in (answer := await socket.recv(decode=False)):
         raise StreamError(answer.decode())
-    await socket.send(_dump({"id": "1", "type": "subscribe", "payload": {"query": query}}))
+    await socket.send(_dump({"id": "1", "type": "subscribe", "payload": {"query": CHANGES}}))
     await socket.send(_dump({"type": "ping"}))
     if b"pong" not in (answer := await socket.recv(decode=False)):
         raise StreamError(answer.decode())
@@ -76,12 +68,12 @@ async def open_websocket(stack: AsyncExitStack, url: str, key: str, query: str) 
     return receive
 
 
-async def open_event_stream(stack: AsyncExitStack, url: str, key: str, query: str) -> Receive:
+async def open_event_stream(stack: AsyncExitStack, url: str, key: str) -> Receive:
     """Open a stream of server-sent events."""
     parts = urlsplit(url)
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
     stack.callback(writer.close)
-    body = _dump({"query": query})
+    body = _dump({"query": CHANGES})
     headers = HEADERS | {
         "Host": parts.netloc,
         "API-Key": key,
@@ -98,7 +90,7 @@ async def open_event_stream(stack: AsyncExitStack, url: str, key: str, query: st
     return partial(reader.readuntil, b"\n\n")
 
 
-Open: TypeAlias = Callable[[AsyncExitStack, str, str, str], Awaitable[Receive]]
+Open: TypeAlias = Callable[[AsyncExitStack, str, str], Awaitable[Receive]]
 OPENERS: dict[str, Open] = {"websocket": open_websocket, "sse": open_event_stream}
 
 
@@ -123,8 +115,8 @@ _UNIT = re.compile(rb"unit-\d+")
 class Followers:
     """Open streams, and how many of them have been told of each unit's change."""
 
-    def __init__(self, count: int, query: str = CHANGES) -> None:
-        self._count, self._query = count, query
+    def __init__(self, count: int) -> None:
+        self._count = count
         self.told = Counter[str]()
         """The number of followers that know of the change of each unit."""
         self._reached: dict[str, asyncio.Event] = {}
@@ -142,7 +134,7 @@ class Followers:
             async def open_one(number: int) -> Receive:
                 async with turns:
                     key = keys[number % len(keys)]
-                    return await open_stream(stack, url, key, self._query)
+                    return await open_stream(stack, url, key)
 
             streams = await asyncio.gather(*(open_one(number) for number in range(self._count)))
             async with asyncio.TaskGroup() as group:
@@ -167,7 +159,7 @@ class Followers:
 class Writer:
     """Writes one change at a time, of a unit that had none, through the gateway."""
 
-    def __init__(self, client: GatewayClient, directory: Directory) -> None:
+    def __init__(self, client: Client, directory: Directory) -> None:
         self._client = client
         self._seen = iter(directory.unit_ids[:UNITS_PER_ASSET])
         self._hidden = iter(directory.unit_ids[UNITS_PER_ASSET:])
@@ -215,15 +207,15 @@ async def measure_followers(
             grown = _read_memory_kb(server) - before
     if leaked := [unit for unit in hidden if unit in first.told + followers.told]:
         raise PeerError(f"followers were told of units that they may not see: {leaked}")
-    waited.sort()
+    summary = LatencySummary.from_seconds(waited)
     return {
         "transport": transport,
         "followers": count,
         "KB each, idle": idle / count,
         "KB each, after": grown / count,
-        "p50 ms": 1000 * percentile(waited, 0.5),
-        "p99 ms": 1000 * percentile(waited, 0.99),
-        "max ms": 1000 * waited[-1],
+        "p50 ms": summary.p50_ms,
+        "p99 ms": summary.p99_ms,
+        "max ms": summary.max_ms,
         "CPU ms": 1000 * cpu,
         "CPU ms, hidden": 1000 * hidden_cpu,
         "events/s": writes * count / burst_seconds,
@@ -231,7 +223,7 @@ async def measure_followers(
 
 
 def _read_memory_kb(server: PeerServer) -> float:
-    return 1000 * machine.sum_memory_mb(server.pid)["rss"]
+    return 1000 * server.memory_mb()["rss"]
 
 
 @experiment(
@@ -254,52 +246,8 @@ def followers(run: Run, followers: int = 1_000, writes: int = 50) -> Iterator[Ro
         keys = directory.create_keys([[FIRST_ASSET_ID]] * KEY_COUNT)
         with (
             start_peer(FOLLOWED, directory) as server,
-            closing(GatewayClient(server)) as client,
+            closing(Client(server)) as client,
             asyncio.Runner(loop_factory=EventLoop) as runner,
         ):
             writer = Writer(client, directory)
             yield runner.run(measure_followers(server, writer, keys, transport, followers, writes))
-
-
-# Streams of a gateway that runs already
-
-
-async def measure_idle(url: str, key: str, query: str, count: int, pid: int) -> dict[str, float]:
-    """Return the kilobytes by which the worker grows with each stream, by transport.
-
-    All streams stay open until the end: the memory of those that are closed would be used again.
-    """
-    grown = {}
-    async with AsyncExitStack() as stack:
-
-        async def open_more(open_stream: Open, number: int) -> float:
-            streams = Followers(number, query).open(open_stream, url, [key])
-            await stack.enter_async_context(streams)
-            await asyncio.sleep(SETTLE_SECONDS)
-            return machine.memory_mb(pid)["rss"]
-
-        for transport, open_stream in OPENERS.items():
-            before = await open_more(open_stream, 1)  # the first one loads what all of them share
-            grown[transport] = (await open_more(open_stream, count) - before) * 1000 / count
-    return grown
-
-
-@click.command()
-@click.argument("url")
-@click.argument("key")
-@click.option("--pid", type=int, required=True, help="The worker of the gateway.")
-@click.option("--streams", type=int, default=1000, show_default=True)
-@click.option("--query", default=SUBSCRIPTION, show_default=True)
-def main(url: str, key: str, pid: int, streams: int, query: str) -> None:
-    """Print how much memory each idle stream takes, by transport."""
-    try:
-        grown = asyncio.run(measure_idle(url, key, query, streams, pid))
-    except StreamError as error:
-        click.echo(f"A stream was not opened: {error}", err=True)
-        sys.exit(1)
-    for transport, kilobytes in grown.items():
-        click.echo(f"{transport}: {kilobytes:.1f} KB for each of {streams} streams")
-
-
-if __name__ == "__main__":
-    main()

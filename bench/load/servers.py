@@ -9,9 +9,9 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,15 +20,15 @@ import orjson
 
 from bench.data.directory import FIRST_ASSET_ID, Directory
 from bench.data.workloads import ASSIGNMENTS, LoadRequest, Workload, build_assignment
-from bench.load.generator import LoadOrder
-from bench.load.machine import SERVER_CORE, pin_to_cores, sum_cpu_seconds
-from bench.peers.peer import COMMAND, HOST, Peer, RecordedAnswer, write_recorded_answers
+from bench.load import machine
+from bench.load.generator import LoadGenerator, LoadOrder, LoadOutcome
+from bench.peers.peer import HOST, Peer, RecordedAnswer, write_recorded_answers
 from storage.embedded import embedded_mongo, mongod_supervisor
 
 CHECKOUT = Path(__file__).parents[2]
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
-POLL_SECONDS = 0.05
+POLL_SECONDS = 0.01
 COMPARED_REQUESTS = 5
 """Requests compared per workload; comparing all would take longer than the load."""
 SHOWN_LINES = 5
@@ -59,6 +59,84 @@ class Reply(NamedTuple):
         return value
 
 
+class Client:
+    """A keep-alive connection to a peer."""
+
+    def __init__(self, server: "PeerServer") -> None:
+        self._server = server
+        self._connection = http.client.HTTPConnection(HOST, server.port, timeout=START_SECONDS)
+
+    def send(self, request: LoadRequest) -> Reply:
+        """Send a request, and return the answer."""
+        self._connection.request(
+            request.method,
+            self._server.peer.rewrite_path(request.path),
+            request.body or None,
+            {**self._server.headers, **request.headers},
+        )
+        response = self._connection.getresponse()
+        return Reply(response.status, response.headers, response.read())
+
+    def assign(self, unit_id: str, attribute: str, asset_id: str = FIRST_ASSET_ID) -> None:
+        """Assign an attribute to a unit in place of its other one. Raises PeerError."""
+        self._send_successfully(build_assignment(unit_id, attribute, asset_id))
+
+    def list_assigned(self) -> dict[str, str]:
+        """Return the attributes of units, from the list of assignments. Raises PeerError."""
+        rows = orjson.loads(self._send_successfully(LoadRequest(ASSIGNMENTS)).content)["data"]
+        return {row["unit_id"]: row["attribute_id"] for row in rows}
+
+    def _send_successfully(self, request: LoadRequest) -> Reply:
+        reply = self.send(request)
+        if reply.status != 200:
+            raise PeerError(describe_wrong_answer(self._server, request, reply))
+        return reply
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def describe_wrong_answer(
+    server: "PeerServer", request: LoadRequest, reply: Reply, status: int = 200
+) -> str:
+    """Return a sentence about an answer that does not have this status, or is an error."""
+    wrong = str(reply.status) if reply.status == status else f"{reply.status}, not {status}"
+    answer = f"{server.peer.title} answers {request.path} with status {wrong}"
+    return f"{answer}: {reply.content[:300]!r}"
+
+
+class Sample(NamedTuple):
+    """The result of a load, and the CPU time that it took."""
+
+    outcome: LoadOutcome
+    cpu_seconds: float
+    """Seconds of the server and its workers."""
+    mongod_cpu_seconds: float
+
+    @property
+    def requests(self) -> int:
+        """Return the number of requests that were answered and not refused."""
+        return self.outcome.answered.requests
+
+    @property
+    def per_second(self) -> float:
+        """Return the requests answered per second."""
+        return self.requests / self.outcome.seconds
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Return the figures for a row: costs of a request, and latencies."""
+        return {
+            "requests": self.requests,
+            "cpu_ms": self.cpu_seconds * 1000 / self.requests,
+            "mongod_cpu_ms": self.mongod_cpu_seconds * 1000 / self.requests,
+            "requests_per_second": self.per_second,
+            "p50_ms": self.outcome.answered.p50_ms,
+            "p99_ms": self.outcome.answered.p99_ms,
+        }
+
+
 @dataclass(frozen=True, slots=True)
 class PeerServer:
     """A running peer."""
@@ -67,6 +145,8 @@ class PeerServer:
     directory: Directory
     pid: int
     port: int
+    ready_seconds: float = 0.0
+    """Seconds from the start of its process to its first answer."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -79,22 +159,16 @@ class PeerServer:
 
     def request(self, request: LoadRequest) -> Reply:
         """Send one request on a new connection."""
-        connection = http.client.HTTPConnection(HOST, self.port, timeout=START_SECONDS)
-        try:
-            connection.request(
-                request.method,
-                self.peer.rewrite_path(request.path),
-                request.body or None,
-                {**self.headers, **request.headers},
-            )
-            response = connection.getresponse()
-            return Reply(response.status, response.headers, response.read())
-        finally:
-            connection.close()
+        with closing(Client(self)) as client:
+            return client.send(request)
 
     def cpu_seconds(self) -> float:
         """Return CPU seconds used so far, including its workers."""
-        return sum_cpu_seconds(self.pid)
+        return machine.sum_cpu_seconds(self.pid)
+
+    def memory_mb(self) -> dict[str, float]:
+        """Return the memory of the server and its workers."""
+        return machine.sum_memory_mb(self.pid)
 
     def build_requests(self, workload: Workload) -> list[LoadRequest]:
         """Return the workload's requests; conditional ones carry this server's ETags.
@@ -117,99 +191,76 @@ class PeerServer:
         return msgspec.structs.replace(request, headers={**request.headers, "If-None-Match": etag})
 
     def build_order(
-        self,
-        workload: Workload,
-        seconds: float,
-        connections: int,
-        rate: float | None = None,
-        *,
-        max_requests: int | None = None,
-        may_refuse: bool = False,
+        self, workload: Workload, seconds: float, connections: int | None = None, **limits: Any
     ) -> LoadOrder:
-        """Return an order for this server."""
-        requests = self.build_requests(workload)
+        """Return an order for this server, with other fields of `LoadOrder` as they are given."""
         return LoadOrder(
             host=HOST,
             port=self.port,
             headers=self.headers,
             requests=[
                 msgspec.structs.replace(request, path=self.peer.rewrite_path(request.path))
-                for request in requests
+                for request in self.build_requests(workload)
             ],
             seconds=seconds,
-            connections=connections,
+            connections=connections or workload.connections,
             status=workload.status,
-            max_requests=max_requests,
-            rate=rate,
-            may_refuse=may_refuse,
+            **limits,
         )
+
+    def measure(
+        self,
+        load: LoadGenerator,
+        workload: Workload,
+        seconds: float,
+        connections: int | None = None,
+        **limits: Any,
+    ) -> Sample:
+        """Run a load as `build_order` takes it. Raises LoadError."""
+        return self.run(load, self.build_order(workload, seconds, connections, **limits))
+
+    def run(self, load: LoadGenerator, order: LoadOrder) -> Sample:
+        """Run an order. Raises LoadError."""
+        mongod_pid = self.directory.mongod_pid
+        before = self.cpu_seconds(), machine.cpu_seconds(mongod_pid)
+        outcome = load.run(order)
+        after = self.cpu_seconds(), machine.cpu_seconds(mongod_pid)
+        return Sample(outcome, *(end - start for start, end in zip(before, after, strict=True)))
 
 
 @contextmanager
 def start_peer(
-    peer: Peer, directory: Directory, cores: Sequence[int] = (SERVER_CORE,)
+    peer: Peer, directory: Directory, cores: Sequence[int] = (machine.SERVER_CORE,)
 ) -> Iterator[PeerServer]:
     """Start a peer on these cores and wait until it answers. Raises PeerError."""
     port = _free_port()
     with tempfile.TemporaryFile() as errors:
-        with pin_to_cores(*cores):
+        begun = time.perf_counter()
+        with machine.pin_to_cores(*cores):
             process = subprocess.Popen(
-                peer.command(port),
+                [*peer.command(port), *peer.arguments],
                 cwd=peer.checkout or CHECKOUT,
-                env=os.environ | peer.environment(directory),
+                env={**os.environ, **peer.environment(directory), **peer.settings},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
             )
-        with stop_at_exit(process):
-            server = PeerServer(peer, directory, process.pid, port)
+        server = PeerServer(peer, directory, process.pid, port)
+        try:
             if not _wait_until_ready(server, process):
                 errors.seek(0)
                 output = errors.read().decode().strip().splitlines()
                 raise PeerError(
                     "\n".join([f"{peer.title} does not start:", *output[-SHOWN_LINES:]])
                 )
-            yield server
-
-
-@contextmanager
-def serve(
-    arguments: Sequence[str], settings: Mapping[str, str] | None = None
-) -> Iterator[tuple[int, int, float]]:
-    """Run `floorgate serve --port 0`; yield its process, its port, and the seconds until ready.
-
-    Raises PeerError.
-    """
-    begun = time.perf_counter()
-    process = subprocess.Popen(
-        [*COMMAND, "serve", "--port", "0", *arguments],
-        cwd=CHECKOUT,
-        env={**os.environ, **(settings or {})},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    assert process.stdout is not None
-    with process.stdout, stop_at_exit(process):
-        line = process.stdout.readline().decode()
-        seconds = time.perf_counter() - begun
-        if not line.startswith("ready "):
-            raise PeerError(f"floorgate serve printed {line!r} instead of its ready line")
-        yield process.pid, int(line.rpartition(":")[2]), seconds
-
-
-@contextmanager
-def stop_at_exit(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Send SIGTERM at the end, then SIGKILL if the process has not stopped in time."""
-    try:
-        yield
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            yield replace(server, ready_seconds=time.perf_counter() - begun)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
 
 def record_answers(server: PeerServer, workloads: Sequence[Workload]) -> None:
@@ -226,10 +277,7 @@ def record_answers(server: PeerServer, workloads: Sequence[Workload]) -> None:
             reply = server.request(request)
             is_graphql = request.path.startswith("/graphql")
             if reply.status != 200 or (is_graphql and b'"errors"' in reply.content):
-                raise PeerError(
-                    f"{server.peer.title} answers {request.path} with status {reply.status}: "
-                    f"{reply.content[:300]!r}"
-                )
+                raise PeerError(describe_wrong_answer(server, request, reply))
             answers[request.path, request.body] = RecordedAnswer(
                 request.path,
                 request.body,
@@ -249,46 +297,12 @@ def check_same_answers(servers: Sequence[PeerServer], workload: Workload) -> Non
         ]
         for server, reply in zip(servers, replies, strict=True):
             if reply.status != workload.status:
-                raise PeerError(
-                    f"{server.peer.title} answers {requests[0].path} with status {reply.status}, "
-                    f"not {workload.status}: {reply.content[:300]!r}"
-                )
+                raise PeerError(describe_wrong_answer(server, requests[0], reply, workload.status))
             if reply.comparable_content != replies[0].comparable_content:
                 raise PeerError(
                     f"{requests[0].path}: {server.peer.title} answers {reply.content[:300]!r}, "
                     f"but {servers[0].peer.title} {replies[0].content[:300]!r}"
                 )
-
-
-class GatewayClient:
-    """A keep-alive connection to a gateway, to write assignments and to read them."""
-
-    def __init__(self, server: PeerServer, headers: Mapping[str, str] | None = None) -> None:
-        self._headers = server.headers | {"Content-Type": "application/json"} | dict(headers or {})
-        self._connection = http.client.HTTPConnection(HOST, server.port)
-
-    def assign(self, unit_id: str, attribute: str, asset_id: str = FIRST_ASSET_ID) -> None:
-        """Assign an attribute to a unit in place of its other one."""
-        request = build_assignment(unit_id, attribute, asset_id)
-        self.request(request.method, request.path, request.body)
-
-    def list_assigned(self, query: str = "") -> dict[str, str]:
-        """Return the attributes of units, from the list of assignments."""
-        rows = orjson.loads(self.request("GET", f"{ASSIGNMENTS}{query}"))["data"]
-        return {row["unit_id"]: row["attribute_id"] for row in rows}
-
-    def request(self, method: str, path: str, body: bytes | None = None) -> bytes:
-        """Return the content of an answer. Raises PeerError if it is not 200."""
-        self._connection.request(method, path, body, self._headers)
-        response = self._connection.getresponse()
-        content = response.read()
-        if response.status != 200:
-            raise PeerError(f"{method} {path}: {response.status} {content[:300]!r}")
-        return content
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
 
 
 @contextmanager

@@ -6,8 +6,8 @@ without and with the response cache, so that figures of both are kept apart.
 
 import os
 import sys
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -39,6 +39,10 @@ class Peer:
     """Return the peer's own form of a path."""
     checkout: Path | None = None
     """The directory of its code; None means this one."""
+    arguments: tuple[str, ...] = ()
+    """Added to the command line."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Added to the environment."""
 
     def serves(self, workload: str) -> bool:
         """Return whether the peer serves a workload."""
@@ -127,31 +131,19 @@ def command(port: int) -> list[str]:
 
 
 def environment(directory: Directory) -> dict[str, str]:
-    """Return the settings of a gateway on a directory."""
-    return {
-        "FLOORGATE_MONGO_URL": directory.mongo_url,
-        "FLOORGATE_DATABASE": directory.database,
-        "FLOORGATE_BASE_URL": BASE_URL,
-        "FLOORGATE_RATE_LIMIT": "0",
-    }
+    """Return the settings of a gateway on a directory; without an address it has its own mongod."""
+    settings = {"FLOORGATE_BASE_URL": BASE_URL, "FLOORGATE_RATE_LIMIT": "0"}
+    if directory.mongo_url:
+        settings |= {
+            "FLOORGATE_MONGO_URL": directory.mongo_url,
+            "FLOORGATE_DATABASE": directory.database,
+        }
+    return settings
 
 
 def with_settings(name: str, title: str, **settings: str) -> Peer:
     """Return a gateway with additional environment variables."""
-
-    def own(directory: Directory) -> dict[str, str]:
-        return environment(directory) | settings
-
-    return Peer(name, title, command, own)
-
-
-def with_workers(peer: Peer, workers: int) -> Peer:
-    """Return the peer with several worker processes."""
-
-    def own(port: int) -> list[str]:
-        return [*peer.command(port), "--workers", str(workers)]
-
-    return replace(peer, command=own)
+    return Peer(name, title, command, environment, settings=settings)
 
 
 UNCACHED = with_settings("floorgate", "Floorgate, cache off", **CACHE_OFF)

@@ -1,4 +1,4 @@
-"""Peers, loads and results with known figures: what is computed from them can be checked."""
+"""Peers, loads and samples with known figures: what is computed from them can be checked."""
 
 import http.client
 import os
@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.data.directory import Directory
 from bench.data.workloads import UNIT, LoadRequest
-from bench.harness import Record, Row
+from bench.harness import Row
 from bench.load.generator import LatencySummary, LoadGenerator, LoadOrder, LoadOutcome
 from bench.load.servers import PeerServer, Reply
 from bench.peers.peer import Peer
@@ -41,7 +41,7 @@ def build_server(
     body: str = "{}",
 ) -> CannedServer:
     peer = replace(PEER, name=name, workloads=workloads)
-    return CannedServer(peer, DIRECTORY, 0, 80, iter(used_seconds), body.encode())
+    return CannedServer(peer, DIRECTORY, 0, 80, used_seconds=iter(used_seconds), body=body.encode())
 
 
 class CannedLoad(LoadGenerator):
@@ -72,13 +72,3 @@ def build_sample(
     latencies = {"p50_ms": 1.0, "p99_ms": 1.0}
     own = {"round": round, "workload": workload, "peer": peer, "cpu_ms": cpu_ms}
     return figures | latencies | own | more
-
-
-def build_record(*rows: Row, **options: Any) -> Record:
-    return Record(
-        taken_at="2026-01-31T12:00:00+00:00",
-        machine={"processor": "Any", "cores": 2, "python": "3.11", "packages": {"orjson": "3"}},
-        options={"units": 1_000, "rounds": 1, "seconds": 1.0, **options},
-        load_average=(0.5, 1.5),
-        rows=[*rows],
-    )

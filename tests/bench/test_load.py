@@ -195,7 +195,7 @@ def build_setup(
 
 def test_a_sample_is_cpu_per_request_at_saturation_and_latency_at_half_of_it() -> None:
     load = CannedLoad(build_outcome(2.0, 1000), build_outcome(2.0, 500))
-    [sample] = measure_rounds(build_setup(load, build_server(10.0, 11.5)), 1, 1.0)
+    [sample] = measure_rounds(build_setup(load, build_server(10.0, 11.5, 20.0, 21.0)), 1, 1.0)
     assert (sample["round"], sample["workload"], sample["peer"]) == (0, UNIT, "peer")
     assert (sample["requests"], sample["requests_per_second"]) == (1000, 500.0)
     assert sample["cpu_ms"] == pytest.approx(1.5)  # 1.5 s for 1,000 requests
@@ -207,9 +207,9 @@ def test_a_sample_is_cpu_per_request_at_saturation_and_latency_at_half_of_it() -
 
 
 def test_every_second_round_goes_backwards_through_what_each_peer_serves() -> None:
-    partial = build_server(*range(20), name="partial", workloads=frozenset({LIST}))
+    partial = build_server(*range(99), name="partial", workloads=frozenset({LIST}))
     load = CannedLoad(*[build_outcome(1.0, 10)] * 21)
-    setup = build_setup(load, build_server(*range(20)), partial, workloads=(UNIT, LIST))
+    setup = build_setup(load, build_server(*range(99)), partial, workloads=(UNIT, LIST))
     warm_up(setup, 0.25)
     assert len(load.orders) == 3
     samples = [*measure_rounds(setup, 3, 0.1)]
@@ -223,7 +223,7 @@ def test_every_second_round_goes_backwards_through_what_each_peer_serves() -> No
 
 def test_conditional_requests_carry_the_etag_of_their_own_server() -> None:
     load = CannedLoad(*[build_outcome(1.0, 10)] * 2)
-    setup = build_setup(load, build_server(0.0, 1.0), workloads=(NOT_MODIFIED,))
+    setup = build_setup(load, build_server(0.0, 1.0, 2.0, 3.0), workloads=(NOT_MODIFIED,))
     assert [*measure_rounds(setup, 1, 0.1)]
     for sent in load.orders:
         [request] = sent.requests

@@ -5,21 +5,21 @@ from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
-import msgspec
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
 from bench import __main__ as program
 from bench import harness, report
-from bench.comparison import build_bar_groups, build_peer_tables
+from bench.chart import draw_chart
+from bench.comparison import build_peer_tables
 from bench.data.workloads import LIST, UNIT, WORKLOADS
-from bench.harness import EXPERIMENTS, Row, Run, build_command, experiment, read_results
+from bench.harness import EXPERIMENTS, Row, Run, build_command, experiment
 from bench.peers.peer import CACHED, UNCACHED
 from bench.peers.raw import RAW
-from bench.report import MissingMarkersError, ReportTable, format_figure, replace_section
+from bench.report import MissingMarkersError, Record, ReportTable, format_figure, replace_section
 from bench.targets import PEER_TITLES, TARGETS
-from tests.bench.canned import build_record, build_sample
+from tests.bench.canned import build_sample
 
 
 def test_a_table_is_the_same_in_markdown_and_on_a_terminal() -> None:
@@ -68,18 +68,18 @@ def counting() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("counting")
-def test_an_experiment_is_a_command_that_writes_its_rows_and_prints_its_table(
-    tmp_path: Path,
-) -> None:
+def test_an_experiment_is_a_command_that_prints_and_writes_its_table(tmp_path: Path) -> None:
     output = tmp_path / "results.json"
-    output.write_bytes(msgspec.json.encode({"other": build_record({"a": 1})}))
+    other = Record(taken_at="", machine={}, options={}, tables=[])
+    report.write_record(output, "other", other)
     command = build_command(EXPERIMENTS["counted-numbers"])
     done = CliRunner().invoke(command, ["--last", "2", "--output", str(output)])
     assert "Counted" in done.output and "Up to 2," in done.output
-    results = read_results(output)
-    assert results["counted-numbers"].rows == [{"number": 0}, {"number": 1}]
-    assert results["counted-numbers"].options == {"last": 2}
-    assert results["other"] == build_record({"a": 1})
+    records = report.read_records(output)
+    [table] = records["counted-numbers"].tables
+    assert (table.header, table.rows) == (["number"], [["0"], ["1"]])
+    assert records["counted-numbers"].options == {"last": 2}
+    assert records["other"] == other
 
 
 def test_medians_are_of_rows_with_equal_keys() -> None:
@@ -91,14 +91,14 @@ def test_medians_are_of_rows_with_equal_keys() -> None:
 
 
 def test_figures_have_a_row_for_each_workload_and_a_cell_for_each_peer() -> None:
-    record = build_record(
+    rows = [
         build_sample(UNCACHED.name, 1.0, LIST, requests_per_second=500.0),
         build_sample(UNCACHED.name, 2.0, UNIT),
         build_sample(CACHED.name, 4.0, UNIT, round=0),
         build_sample(CACHED.name, 6.0, UNIT, round=1),
         build_sample(RAW.name, 1.0, LIST, requests_per_second=900.0, busy=0.5),
-    )
-    tables = {table.title: table for table in build_peer_tables({"peers": record})}
+    ]
+    tables = {table.title: table for table in build_peer_tables(rows)}
     assert [row[:3] for row in tables[report.COST_TITLE].rows] == [
         ["one unit", "2.00", "5.00"],
         ["1,000 units", "1.00", "–"],
@@ -116,10 +116,9 @@ def test_targets_name_peers_and_workloads_that_exist() -> None:
 
 
 def test_the_chart_shows_the_quickest_peer_first() -> None:
-    rows = [build_sample(UNCACHED.name, 2.0), build_sample(RAW.name, 0.0)]
-    [group] = build_bar_groups(rows)
-    assert [bar.title for bar in group.bars] == [RAW.title, UNCACHED.title]
-    assert group.bars[0].cpu_ms > 0  # also below a tick of the clock
+    costs = ReportTable("", ("", "slow", "none", "quick"), [("one unit", "2,000", "–", "0.0")])
+    drawn = draw_chart(costs)
+    assert re.findall(">(slow|none|quick)<", drawn) == ["quick", "slow"]
 
 
 # The page
@@ -145,7 +144,7 @@ def test_a_page_must_have_the_markers_once_in_their_order(text: str) -> None:
 
 
 def test_the_page_shows_the_tables_of_the_data_file() -> None:
-    page, figures = report.PERFORMANCE_PAGE.read_text(), report.read_figures()
+    page, figures = report.PERFORMANCE_PAGE.read_text(), report.read_records(report.FIGURES)
     assert report.render_page(page, figures) == page
     assert {*figures} <= {*program.main.commands}
     assert len(re.findall("<!-- measured: ", page)) > 2

@@ -7,21 +7,21 @@ from itertools import chain, repeat
 import pytest
 
 from bench import response_cache
-from bench.load.servers import GatewayClient, PeerError
+from bench.load.servers import Client, PeerError
 from bench.response_cache import seconds_until_visible
 from bench.streams import Followers, Receive
 
 UNIT = "unit-1"
 
 
-class CannedReader(GatewayClient):
+class CannedReader(Client):
     """Shows these attributes in turn, the last one for ever."""
 
     def __init__(self, *shown: str) -> None:
         self.shown = chain(shown, repeat(shown[-1]))
         self.reads = 0
 
-    def list_assigned(self, query: str = "") -> dict[str, str]:
+    def list_assigned(self) -> dict[str, str]:
         self.reads += 1
         return {UNIT: next(self.shown)}
 
@@ -45,7 +45,7 @@ def test_a_write_that_never_shows_is_an_error_after_a_last_read(
 
 @pytest.mark.anyio
 async def test_a_write_has_arrived_when_every_follower_knows_of_it() -> None:
-    async def open_canned(stack: AsyncExitStack, url: str, key: str, query: str) -> Receive:
+    async def open_canned(stack: AsyncExitStack, url: str, key: str) -> Receive:
         events = iter(url.split())
 
         async def receive() -> bytes:

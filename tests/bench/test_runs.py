@@ -4,18 +4,25 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from bench.comparison import find_peers
-from bench.data.workloads import LIST, NESTED, NEW_MATRIX, NOT_MODIFIED, PERSISTED, UNIQUE, UNIT
+from bench.data.workloads import (
+    LIST,
+    NESTED,
+    NEW_MATRIX,
+    NOT_MODIFIED,
+    PERSISTED,
+    UNIQUE,
+    WORKLOADS,
+)
 from bench.gate import RevisionError, describe_revision, extract_revision, find_previous
-from bench.harness import read_results
 from bench.load.servers import CHECKOUT
 from bench.peers import node
-from bench.peers.peer import CACHED, UNCACHED
+from bench.peers.peer import CACHED
 from bench.peers.strawberry_stock import STRAWBERRY
-from tests.bench.canned import build_record, build_sample
+from bench.report import COST_TITLE, NO_VALUE, read_records
+from bench.response_cache import STALENESS_TITLE
 
 pytestmark = pytest.mark.slow
 
@@ -34,44 +41,31 @@ def test_every_workload_is_measured_on_every_peer_that_serves_it(tmp_path: Path)
     The peers are those that are installed; `make bench` installs the others.
     """
     output = tmp_path / "results.json"
-    earlier = build_record(build_sample(UNCACHED.name, 1.0, UNIT))
-    output.write_bytes(msgspec.json.encode({"peers": earlier}))
     peers, _ = find_peers([] if node.INSTALLED.exists() else [STRAWBERRY.name, CACHED.name])
     done = run(
-        *("bench", "--units", "1100", "--rounds", "1", "--writes", "2", "--starts", "1"),
-        *("--seconds", "0.1", "--alone", "0", "--add", "--output", str(output)),
+        *("bench", "peers", "--units", "1100", "--rounds", "1", "--writes", "2", "--starts", "1"),
+        *("--seconds", "0.1", "--alone", "1", "--output", str(output)),
         *(f"--peer={peer.name}" for peer in peers),
         *(f"--workload={name}" for name in SOME_WORKLOADS),
     )
     assert done.returncode == 0, done.stderr
-    results = read_results(output)
-    samples = [row for row in results["peers"].rows if "workload" in row]
-    assert {(each["workload"], each["peer"]) for each in samples} == {
-        (UNIT, UNCACHED.name),
-        *((name, peer.name) for name in SOME_WORKLOADS for peer in peers if peer.serves(name)),
-    }
-    assert len(results["starts"].rows) == 1
-    processes = {row["process"] for row in results["peers"].rows if "process" in row}
-    assert processes == {*(peer.name for peer in peers), "mongod"}
-    assert [row["writes"] for row in results["staleness"].rows] == [2, 2, 2]
+    tables = {table.title: table for table in read_records(output)["peers"].tables}
+    costs = tables[COST_TITLE]
+    titles = {workload.title: workload.name for workload in WORKLOADS}
+    assert {
+        (titles[row[0]], peer)
+        for row in costs.rows
+        for peer, cell in zip(costs.header[1:], row[1:], strict=True)
+        if cell != NO_VALUE
+    } == {(name, x.title) for name in SOME_WORKLOADS for x in peers if x.serves(name)}
+    for title, others in (("Resident memory", ["mongod"]), ("Right after the start", [])):
+        [table] = [table for name, table in tables.items() if name.startswith(title)]
+        named = {peer.title for peer in peers if others or peer.name != "raw"}
+        assert {row[0] for row in table.rows} == {*named, *others}
+    commands = tables["From the start of a command to its first answer"].rows
+    assert commands[0][0] == "floorgate --help" and len(commands) == 3
+    assert [row[1] for row in tables[STALENESS_TITLE].rows] == ["2", "2", "2"]
     assert "To reach" in done.stdout and "1,000 units" in done.stdout
-
-
-def test_peers_are_measured_alone_right_after_their_start(tmp_path: Path) -> None:
-    output = tmp_path / "results.json"
-    done = run(
-        *("bench", "--units", "1000", "--writes", "0", "--starts", "0", "--seconds", "0.1"),
-        *("--alone", "1", "--workload", "none", "--peer", "floorgate-cached"),
-        *("--output", str(output)),
-    )
-    assert done.returncode == 0, done.stderr
-    rows = read_results(output)["alone"].rows
-    peers = {UNCACHED.name, CACHED.name}
-    for load in ("cold", "mix"):
-        assert {row["peer"] for row in rows if row["load"] == load} == peers
-    rates = {row["peer"]: row["hit_rate"] for row in rows if row["load"] == "mix"}
-    assert rates[UNCACHED.name] is None
-    assert 0 <= rates[CACHED.name] <= 1
 
 
 def test_the_gate_compares_a_revision_with_itself() -> None:

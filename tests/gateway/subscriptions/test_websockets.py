@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-import os
-import re
+import subprocess
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -18,11 +17,11 @@ from msgspec.structs import replace
 from websockets.exceptions import InvalidStatus
 
 import resolvers.changes
+from bench.report import ROOT, read_records
 from gateway.graphql import event_stream, streams, websocket
 from gateway.graphql.streams import MAX_EVENTS_AT_A_TIME
 from gateway.graphql.websocket import MAX_OPERATIONS, OPERATION_METHOD, CloseError
 from gateway.server.websocket_connection import MAX_FRAMES_WITHOUT_KEY, MAX_MESSAGE_BYTES
-from gateway.server.worker import EventLoop
 from gateway.state import GatewayState
 from resolvers.request.caller import FLAGS
 from resolvers.request.errors import UnavailableCause, UnavailableError
@@ -882,27 +881,14 @@ async def test_what_is_shared_is_soon_read_again(
 # An idle stream takes little memory: a worker holds a thousand in less than 100 MB.
 
 
-CHECKOUT = Path(__file__).parents[3]
-STREAMS = int(os.environ.get("FLOORGATE_TEST_STREAMS", "200"))
 MAX_KB = 100.0
 
 
 @pytest.mark.slow
-def test_an_idle_stream_takes_less_than_100_kilobytes(world: World) -> None:
-    async def scenario() -> str:
-        async with serve(world, streams=3 * STREAMS, streams_per_key=3 * STREAMS) as service:
-            program = [sys.executable, "-m", "bench.streams", service.address, world.keys.full]
-            options = ["--pid", str(os.getpid()), "--streams", str(STREAMS), "--query", TICKS]
-            process = await asyncio.create_subprocess_exec(
-                *program, *options, cwd=CHECKOUT, stdout=asyncio.subprocess.PIPE
-            )
-            output, _ = await process.communicate()
-            return output.decode()
-
-    with asyncio.Runner(loop_factory=EventLoop) as runner:
-        output = runner.run(scenario())
-
-    sys.stdout.write(output)
-    grown = re.findall(r"^(\w+): ([0-9.-]+) KB", output, re.MULTILINE)
-    assert [transport for transport, _ in grown] == ["websocket", "sse"]
-    assert all(float(kilobytes) < MAX_KB for _, kilobytes in grown), output
+def test_an_idle_stream_takes_less_than_100_kilobytes(tmp_path: Path) -> None:
+    output = tmp_path / "results.json"
+    program = [sys.executable, "-m", "bench", "followers", "--output", str(output)]
+    subprocess.run([*program, "--followers", "200", "--writes", "1"], cwd=ROOT, check=True)
+    [table] = read_records(output)["followers"].tables
+    assert [row[0] for row in table.rows] == ["websocket", "sse"]
+    assert all(float(row[table.header.index("KB each, idle")]) < MAX_KB for row in table.rows)
