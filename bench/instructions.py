@@ -1,4 +1,4 @@
-"""Count the Python instructions of a request: `python -m bench.instructions --workload unit`.
+"""Count the Python instructions of a request: `python -m bench instructions --workload unit`.
 
 How long an instruction takes depends on the machine and its load; how many there are hardly does,
 so that the effect of a change shows on a busy machine. Left out are the server's protocol, what
@@ -21,7 +21,7 @@ import uvloop
 from bench.comparison import find_workloads
 from bench.data.directory import Directory
 from bench.data.workloads import UNIQUE_TOKEN, LoadRequest, Workload
-from bench.harness import EXPERIMENTS, Row, Run, build_command, experiment
+from bench.harness import Row, Run, experiment
 from bench.load.servers import CHECKOUT, FLAGS
 from bench.peers.peer import BASE_URL
 from gateway.app import Gateway
@@ -156,7 +156,3 @@ def instructions(
             file = path.relative_to(CHECKOUT) if path.is_relative_to(CHECKOUT) else path.name
             title = f"… {code.co_name} {file}:{code.co_firstlineno}"
             yield {"workload": title, "each": number / COUNTED_REQUESTS}
-
-
-if __name__ == "__main__":
-    build_command(EXPERIMENTS["instructions"])()

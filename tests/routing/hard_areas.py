@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from shapely import Polygon, box
 from shapely.affinity import rotate, translate
 
-from bench.data.plans import build_demo
 from parsing import plans
 from resolvers.plans.translation import translate_plan
 from routing.costing import TravelMode
@@ -24,6 +23,7 @@ from routing.network.restrictions import Restrictions, close_connectors, close_f
 from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Polygonal, Space, SpaceKind
 from routing.processing import ProcessedPlan, process_plan
 from routing.space.plan_repair import extract_polygons, make_valid, to_polygonal
+from samples.buildings.generated_plans import build_demo
 from tests.routing.random_plans import moved, turned
 
 Floats = NDArray[np.float64]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from shapely import LineString, Point, Polygon, box
 
-from bench.data.plans import build_hall
 from routing.costing import TravelMode
 from routing.issues import (
     CAUSES,
@@ -24,6 +23,7 @@ from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Space, SpaceK
 from routing.processing import process_plan
 from routing.report import MAX_LISTED_LOCATIONS, Reachability
 from routing.search.router import Position
+from samples.buildings.generated_plans import build_hall
 from tests.doc_pages import page, section
 from tests.routing.ascii_plans import draw_plan, process_drawing
 

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image, ImageChops
 from playwright.sync_api import Page
 
-from bench.data.drawings import draw_unit_map
 from parsing.svg.unit_map import parse_unit_map
+from samples.output.generated_drawings import draw_unit_map
 from tests.clients.map.pages import serve
 from tests.gateway.pages.browser import CHROMIUM, Visit, visit
 

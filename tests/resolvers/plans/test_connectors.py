@@ -11,7 +11,6 @@ import pytest
 import shapely
 from shapely import Point
 
-from bench.data.plans import build_demo
 from parsing import plans
 from parsing.drawing import AreaGeometry, Drawing, Feature, Geometry, LinesGeometry, PointGeometry
 from parsing.errors import InvalidPlanError
@@ -34,6 +33,7 @@ from routing.space.doors import DoorOrigin
 from routing.space.plan_repair import repair_plan
 from routing.space.walkable import WalkableLevel, build_walkable_levels
 from routing.values import ignore_progress
+from samples.buildings.generated_plans import build_demo
 from tests.parsing.geography import Metres, OsmPlanBuilder, box
 from tests.real_plans.catalog import require_plan
 from tests.resolvers.small_plans import notes_of, rect, translate_osm, translate_svg

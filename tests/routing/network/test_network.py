@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from shapely import MultiPolygon, Point, Polygon, box
 from shapely.affinity import scale
 
-from bench.data.plans import build_comb, build_hall
 from routing.arrays import join_tables
 from routing.costing import Costing, RideCost, TravelMode
 from routing.network import levels, mesh, network, walk_graph
@@ -61,6 +60,7 @@ from routing.plan import (
 from routing.processing import ProcessedPlan, process_plan
 from routing.search.matrix import compute_matrix
 from routing.space.walkable import build_walkable_levels
+from samples.buildings.generated_plans import build_comb, build_hall
 from tests.routing.ascii_plans import draw_plan, process_drawing
 from tests.routing.hard_areas import (
     WALLS,

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shapely import Point
 
-from bench.data.drawings import draw_unit_map
-from bench.data.plans import ROOMS_PER_SIDE, build_demo, build_office
 from parsing.svg.unit_map import parse_unit_map
 from routing.plan import Plan, Space, SpaceKind
 from samples.buildings.alder_court import build_alder_court
+from samples.buildings.generated_plans import ROOMS_PER_SIDE, build_demo, build_office
+from samples.output.generated_drawings import draw_unit_map
 
 SIZES = {
     "levels": st.integers(2, 3),
