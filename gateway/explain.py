@@ -9,10 +9,11 @@ the key may not see. See docs/decisions/server/explain.md.
 
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import date
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 from starlette.requests import Request
@@ -21,10 +22,9 @@ from starlette.types import ASGIApp, Scope
 
 from gateway.graphql.endpoint import GraphQLEndpoint
 from gateway.graphql.event_stream import EVENT_STREAM_MEDIA_TYPE
-from gateway.response_cache import ResponseCache, is_cacheable
+from gateway.response_cache import is_cacheable
 from gateway.state import GatewayState
-from resolvers.request.caller import EXPLAIN
-from resolvers.request.context import Budget
+from resolvers.request.caller import EXPLAIN, Requirement
 from resolvers.request.errors import LimitExceededError
 from rest.dispatch import PathRoute
 from rest.endpoints import CacheKey, DeferredHandler, RequestServices
@@ -32,14 +32,7 @@ from rest.errors import JSON_MEDIA_TYPE, ErrorSource, HttpError, from_graphql_er
 from rest.responses import VARY
 from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES
 from schema.errors import RequestError
-from schema.execution import (
-    Caller,
-    Context,
-    Executor,
-    InvalidOperationError,
-    Operation,
-    OperationResult,
-)
+from schema.execution import Caller, Context, Operation, OperationResult
 from schema.operations import locate_requirements
 from schema.query_limits import QueryLimits
 from schema.query_size import OperationMeasure
@@ -110,9 +103,6 @@ def _cut(text: str) -> str:
     return text.encode(errors="replace").decode()  # JSON has no lone surrogates
 
 
-NOT_CACHEABLE = "not cacheable"
-
-
 class NotRunError(Exception):
     """The operation does more than read: it is explained, and not run."""
 
@@ -121,28 +111,23 @@ class ExplainedRequest:
     """The services of the gateway for one request, and what they have learnt of it."""
 
     def __init__(
-        self,
-        services: RequestServices,
-        response_cache: ResponseCache,
-        operation: Operation | None,
+        self, services: RequestServices, state: GatewayState, operation: Operation | None
     ) -> None:
         """Stand in front of `services`, for an endpoint that always runs `operation`, or any."""
         self._services = services
-        self._response_cache = response_cache
+        self._response_cache = state.response_cache
         self.executor = services.executor
         self.get_base_url = services.get_base_url
         self.operation = operation
         self.variables: Mapping[str, Any] | None = None
         """None if the request failed before they were known."""
-        self.refused_cost: int | None = None
-        """The cost of a document that was refused for it."""
         self.was_run = False
         self.caller: Caller | None = None
         """None until the key is known to be valid, and to have the permission."""
-        self.budget: Budget | None = None
-        self.log = CommandLog()
+        self.context: Context | None = None
         self.records: BypassedRecordCache | None = None
-        self.cache_status = NOT_CACHEABLE
+        self.log = CommandLog()
+        self.cache_status = "not cacheable"
 
     async def authenticate(self, request: Request) -> Caller:
         """Return the caller. Raises HttpError, also if the key may not have explanations."""
@@ -159,20 +144,14 @@ class ExplainedRequest:
         context = self._services.create_context(caller, request)
         if context.record_cache is not None:
             self.records = BypassedRecordCache(context.record_cache)
-        self.budget = context.budget
-        return context.recording(self.log, self.records)
+        self.context = context.recording(self.log, self.records)
+        return self.context
 
     async def load_client_operation(
         self, text: str, name: str | None, variables: Mapping[str, Any]
     ) -> Operation:
         """Return a query. Raises NotRunError for all else, and InvalidOperationError."""
-        try:
-            operation = await self._services.load_client_operation(text, name, variables)
-        except InvalidOperationError as refusal:
-            details = refusal.errors[0].extensions or {}
-            if details.get("limit") == "cost":
-                self.refused_cost = details.get("requested")
-            raise
+        operation = await self._services.load_client_operation(text, name, variables)
         self._note_operation(operation, variables)
         return operation
 
@@ -212,19 +191,10 @@ UNLIMITED = QueryLimits(**{limit.name: sys.maxsize for limit in fields(QueryLimi
 SHOWN_OPTIONS = frozenset({"filter", "pipeline", "sort", "skip", "limit"})
 
 
-class ExplainedResponse(NamedTuple):
-    """What an explanation has of a response; its body only if it is an error."""
-
-    status: int
-    error: dict[str, Any] | None
-    bytes: int
-    milliseconds: float
-
-
 def describe(
     scope: Scope,
     run: ExplainedRequest,
-    response: ExplainedResponse | None,
+    response: dict[str, Any] | None,
     plans: Sequence[QueryPlan | None],
     *,
     is_fast: bool,
@@ -234,75 +204,70 @@ def describe(
     `is_fast` tells whether the fast path has the response.
     """
     assert run.caller is not None
-    own_assets = run.caller.scope.asset_ids
-    operation = run.operation
+    caller, context, operation, records = run.caller, run.context, run.operation, run.records
+    requirements: dict[str, Requirement] = {}
+    described = None
+    if operation is not None:
+        requirements = locate_requirements(run.executor.schema, operation, run.variables or {})
+        described = {
+            "kind": operation.node.operation.value,
+            "name": operation.name,
+            "document": operation.text,
+            "variables": shorten(run.variables),
+            "was_run": run.was_run,
+        }
     return {
         # Without the query: it may have the API key, and the variables say what it says.
         "request": {"method": scope["method"], "path": shorten(scope["path"])},
-        "operation": operation and _describe_operation(operation, run),
-        "requirements": [*_describe_requirements(run)],
-        "cost": _describe_cost(run),
+        "operation": described,
+        "requirements": [
+            {
+                "where": where,
+                "flag": requirement.flag,
+                "permission": requirement.permission,
+                "is_met": requirement.is_met(caller),
+            }
+            for where, requirement in requirements.items()
+        ],
+        "cost": {
+            **_describe_limit(run, response),
+            "actual": context.budget.cost if context else 0,
+            "records_read": context.budget.records_read if context else 0,
+        },
         "caches": {
             "response": run.cache_status,
             "fast_path": is_fast,
-            "records": run.records and {"hits": run.records.hits, "misses": run.records.misses},
+            "records": records and {"hits": records.hits, "misses": records.misses},
         },
         "commands": [
-            _describe_command(item, plan, own_assets)
+            _describe_command(item, plan, caller.scope.asset_ids)
             for item, plan in zip(run.log.commands, plans, strict=True)
         ],
         "omitted_commands": run.log.omitted,
-        "response": response and response._asdict(),
+        "response": response,
     }
 
 
-def _describe_operation(operation: Operation, run: ExplainedRequest) -> dict[str, Any]:
-    return {
-        "kind": operation.node.operation.value,
-        "name": operation.name,
-        "document": operation.text,
-        "variables": shorten(run.variables),
-        "was_run": run.was_run,
-    }
+def _describe_limit(run: ExplainedRequest, response: dict[str, Any] | None) -> dict[str, Any]:
+    """Return what an operation may cost, and the limit that it has.
 
-
-def _describe_requirements(run: ExplainedRequest) -> Iterator[dict[str, Any]]:
-    if run.operation is None or run.caller is None:
-        return
-    schema, variables = run.executor.schema, run.variables or {}
-    for where, requirement in locate_requirements(schema, run.operation, variables).items():
-        yield {
-            "where": where,
-            "flag": requirement.flag,
-            "permission": requirement.permission,
-            "is_met": requirement.is_met(run.caller),
-        }
-
-
-def _describe_cost(run: ExplainedRequest) -> dict[str, Any]:
-    executor, budget = run.executor, run.budget
-    # The limit is of operations that clients write; those of REST were written with it in mind.
-    operation = run.operation
-    is_of_client = run.refused_cost is not None if operation is None else operation.measure
-    return {
-        "estimated": _estimate_cost(executor, run),
-        "limit": executor.limits.cost if is_of_client else None,
-        "actual": budget.cost if budget else 0,
-        "records_read": budget.records_read if budget else 0,
-    }
-
-
-def _estimate_cost(executor: Executor, run: ExplainedRequest) -> int | None:
-    operation = run.operation
-    if operation is None or run.variables is None:
-        return run.refused_cost
-    measure = operation.measure or OperationMeasure(
-        executor.schema, operation.document, operation.node
-    )
-    try:
-        return measure.check(run.variables, UNLIMITED).cost
-    except LimitExceededError:  # a list that is too long
-        return None
+    The limit is of operations that clients write; those of REST were written with it in mind.
+    """
+    operation, executor, cost = run.operation, run.executor, None
+    if operation is None:  # the document may have been refused for its cost
+        error = (response and response["error"]) or {}
+        details = error.get("errors", [{}])[0].get("extensions", {})
+        cost = details.get("requested") if details.get("limit") == "cost" else None
+        is_limited = cost is not None
+    else:
+        is_limited = operation.measure is not None
+        measure = operation.measure or OperationMeasure(
+            executor.schema, operation.document, operation.node
+        )
+        if run.variables is not None:
+            with suppress(LimitExceededError):  # a list that is too long
+                cost = measure.check(run.variables, UNLIMITED).cost
+    return {"estimated": cost, "limit": executor.limits.cost if is_limited else None}
 
 
 def _describe_command(
@@ -347,31 +312,39 @@ class ExplainingHandler:
 
     async def __call__(self, request: Request) -> ASGIApp:
         """Explain a request. Raises HttpError, also for a key without the permission."""
-        state = self.get_state()
-        handler, operation = self.handler, None
+        state, handler, operation = self.get_state(), self.handler, None
         if isinstance(handler, DeferredHandler):
             operation = handler.prepare().operation
-        run = ExplainedRequest(self.services, state.response_cache, operation)
+        run = ExplainedRequest(self.services, state, operation)
         headers = request.scope["headers"]
         _refuse_streams(request.scope)
-        response = None
+        status, body, error = None, b"", None
         started = time.perf_counter()
         try:
             made = await handler.with_service(run)(request)
         except NotRunError:
             pass
-        except HttpError as error:
+        except HttpError as failure:
             if run.caller is None:
                 raise
             source = ErrorSource.from_scope(request.scope)
-            body = error.build_body(source)
-            response = ExplainedResponse(
-                error.status, error.describe(source), len(body), _milliseconds_since(started)
-            )
+            status, body = failure.status, failure.build_body(source)
+            error = failure.describe(source)
         else:
             if run.caller is None or not isinstance(made, Response):
                 return made
-            response = _describe_response(made, _milliseconds_since(started))
+            status, body = made.status_code, bytes(made.body)
+            if body.startswith(b'{"errors":'):  # of /graphql, which may have data as well
+                error = {"errors": orjson.loads(body)["errors"][:MAX_ERRORS]}
+        milliseconds = round((time.perf_counter() - started) * 1000, 3)
+        response = None
+        if status is not None:  # with the body only if it is an error
+            response = {
+                "status": status,
+                "error": error,
+                "bytes": len(body),
+                "milliseconds": milliseconds,
+            }
         for name in (SCOPE_ERROR_CODES, SCOPE_CAUSE):
             request.scope.pop(name, None)  # of the response that is not sent
         fast_path = state.fast_path.can_answer({**request.scope, "headers": headers})
@@ -397,10 +370,6 @@ def build_explained_routes(
     ]
 
 
-def _milliseconds_since(started: float) -> float:
-    return round((time.perf_counter() - started) * 1000, 3)
-
-
 def _refuse_streams(scope: Scope) -> None:
     """Ask for JSON in the place of a stream of events, which would not end by itself."""
     scope["headers"] = [
@@ -409,11 +378,3 @@ def _refuse_streams(scope: Scope) -> None:
         else (name, value)
         for name, value in scope["headers"]
     ]
-
-
-def _describe_response(response: Response, milliseconds: float) -> ExplainedResponse:
-    body = bytes(response.body)
-    error = None
-    if body.startswith(b'{"errors":'):  # of /graphql, where a response may have data as well
-        error = {"errors": orjson.loads(body)["errors"][:MAX_ERRORS]}
-    return ExplainedResponse(response.status_code, error, len(body), milliseconds)
