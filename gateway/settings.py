@@ -1,11 +1,12 @@
 """Every setting with its command-line option, `FLOORGATE_*` environment variable and default."""
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 import click
@@ -32,6 +33,9 @@ _BASE_URL = re.compile(r"https://[^\s?#@\\<>\"]+")
 BYTES_PER_MB = 1_000_000
 POSITIVE_COUNT = click.IntRange(min=1)
 COUNT_OR_ZERO = click.IntRange(min=0)
+PATH = click.Path(path_type=Path)
+FILE = click.Path(path_type=Path, dir_okay=False)
+DIRECTORY = click.Path(path_type=Path, file_okay=False)
 
 
 class ValidatedText(click.ParamType[str]):
@@ -60,6 +64,7 @@ def _check_encoding(text: str) -> str:
 
 STORABLE_TEXT = ValidatedText("text", _check_encoding)
 """An id or a name, which a shell may pass in another encoding."""
+id_option = functools.partial(click.option, type=STORABLE_TEXT, metavar="ID")
 
 
 class MongoUrl(ValidatedText):
@@ -131,7 +136,7 @@ class Settings:
 
     data_dir: Path = _setting(
         Path(".floorgate"),
-        click.Path(path_type=Path),
+        PATH,
         "Directory of the embedded MongoDB and the self-signed certificate.",
     )
     mongo_url: str | None = _setting(
@@ -141,9 +146,7 @@ class Settings:
         is_secret=True,
     )
     mongo_url_file: Path | None = _setting(
-        None,
-        click.Path(path_type=Path),
-        "A file with that URL, which may have a password and should be private.",
+        None, PATH, "A file with that URL, which may have a password and should be private."
     )
     mongo_driver: DriverName | None = _setting(
         None, click.Choice(DRIVERS), "The MongoDB driver: motor for gateways unless set."
@@ -159,11 +162,9 @@ class Settings:
         "Address that clients use; paging links start with it.",
     )
     tls_cert: Path | None = _setting(
-        None, click.Path(path_type=Path), "Certificate chain (PEM); without it, one is self-signed."
+        None, PATH, "Certificate chain (PEM); without it, one is self-signed."
     )
-    tls_key: Path | None = _setting(
-        None, click.Path(path_type=Path), "Private key (PEM) of the certificate."
-    )
+    tls_key: Path | None = _setting(None, PATH, "Private key (PEM) of the certificate.")
     behind_proxy: bool = _flag("Speak plain HTTP to a proxy that terminates TLS.")
     proxy_hops: int = _setting(
         1, POSITIVE_COUNT, "Proxies in front that append to X-Forwarded-For, with --behind-proxy."
@@ -227,7 +228,7 @@ class Settings:
     log_format: LogFormat = _setting("json", click.Choice(LOG_FORMATS), "Format of the log lines.")
     log_file: Path | None = _setting(
         None,
-        click.Path(path_type=Path),
+        PATH,
         "File that log lines are appended to, instead of standard error; it may be renamed.",
     )
     graphql_depth: int = _setting(
@@ -313,8 +314,22 @@ def environment_variable(name: str) -> str:
     return ENVIRONMENT_PREFIX + name.upper()
 
 
+def with_settings(*names: str) -> Callable[[F], F]:
+    """Add an option for each of these settings to a command, which gets them as `settings`."""
+
+    def decorate(command: F) -> F:
+        @functools.wraps(command)
+        def run(**values: Any) -> Any:
+            given = {name: values.pop(name) for name in names}
+            return command(settings=settings_from_parameters(given), **values)
+
+        return with_options(*names)(cast(F, run))
+
+    return decorate
+
+
 def with_options(*names: str) -> Callable[[F], F]:
-    """Add an option for each of these settings to a command."""
+    """Add an option for each of these settings to a command, which gets them one by one."""
 
     def decorate(command: F) -> F:
         for name in reversed(names):
@@ -406,7 +421,7 @@ def _unquote(value: str) -> str:
 
 env_file_option = click.option(
     "--env-file",
-    type=click.Path(path_type=Path),
+    type=PATH,
     envvar="FLOORGATE_ENV_FILE",
     show_envvar=True,
     is_eager=True,

@@ -8,13 +8,7 @@ import msgspec
 
 from gateway.cli.operator import complete_key_id, run_with_database
 from gateway.cli.terminal import build_table, print_table
-from gateway.settings import (
-    COUNT_OR_ZERO,
-    STORABLE_TEXT,
-    STORAGE_OPTIONS,
-    settings_from_parameters,
-    with_options,
-)
+from gateway.settings import COUNT_OR_ZERO, STORAGE_OPTIONS, Settings, id_option, with_settings
 from resolvers.request.times import parse_time
 from storage.administration.audit import ACTIONS, AuditFilter, AuditRecord, iter_audit_records
 from storage.mongo import driver
@@ -38,24 +32,14 @@ class Time(click.ParamType[datetime]):
 @click.command()
 @click.option("--since", type=Time(), metavar="ISO", help="Only records from this time on.")
 @click.option("--until", type=Time(), metavar="ISO", help="Only records from before this time.")
-@click.option(
-    "--actor",
-    type=STORABLE_TEXT,
-    metavar="ID",
-    help="Only what this key has changed, or this operator.",
-)
+@id_option("--actor", help="Only what this key has changed, or this operator.")
 @click.option("--action", type=click.Choice(ACTIONS), help="Only this action.")
-@click.option(
-    "--target",
-    type=STORABLE_TEXT,
-    metavar="ID",
-    help="Only changes of this key, map, unit or the like.",
-)
+@id_option("--target", help="Only changes of this key, map, unit or the like.")
 @click.option(
     "--limit", type=COUNT_OR_ZERO, default=100, show_default=True, help="Records; 0 lists all."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one whole record per line, as JSON.")
-@with_options(*STORAGE_OPTIONS)
+@with_settings(*STORAGE_OPTIONS)
 def audit(
     since: datetime | None,
     until: datetime | None,
@@ -64,7 +48,7 @@ def audit(
     target: str | None,
     limit: int,
     as_json: bool,
-    **values: Any,
+    settings: Settings,
 ) -> None:
     """List who changed what, when and from where, the latest first."""
     table = build_table("Time", "Actor", "From", "Action", "Target", "Changes")
@@ -83,7 +67,7 @@ def audit(
             else:
                 table.add_row(*_build_row(record))
 
-    run_with_database(settings_from_parameters(values), work)
+    run_with_database(settings, work)
     if not as_json:
         print_table(table)
 

@@ -15,7 +15,13 @@ from rich.table import Table
 
 from gateway.cli.operator import run_with_database
 from gateway.cli.terminal import show_progress
-from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters, with_options
+from gateway.settings import (
+    STORAGE_OPTIONS,
+    Settings,
+    settings_from_parameters,
+    with_options,
+    with_settings,
+)
 from storage.administration.audit import AUDIT_COLLECTION
 from storage.backup import backups
 from storage.backup.backups import BackupReader, Manifest, read_manifest
@@ -29,15 +35,14 @@ ARCHIVE_TYPE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 
 @click.command()
 @click.argument("archive", type=ARCHIVE_TYPE, metavar="ARCHIVE")
-@with_options(*STORAGE_OPTIONS)
-def backup(archive: Path, **values: Any) -> None:
+@with_settings(*STORAGE_OPTIONS)
+def backup(archive: Path, settings: Settings) -> None:
     """Save the whole database, as of one moment, to the file ARCHIVE.
 
     It holds the catalog, drawings, routing networks, API keys (their digests) and the audit log. -
     writes to standard output. Gateways go on meanwhile. An existing ARCHIVE is replaced once the
     new one is complete.
     """
-    settings = settings_from_parameters(values)
     with _open_output(archive) as output, show_progress() as progress:
 
         async def work(database: driver.Database) -> Manifest:

@@ -16,11 +16,13 @@ import click
 from gateway.cli.operator import find_missing_assets, run_with_database
 from gateway.cli.terminal import print_notes
 from gateway.settings import (
+    FILE,
+    PATH,
     STORABLE_TEXT,
     STORAGE_OPTIONS,
     Settings,
-    settings_from_parameters,
-    with_options,
+    id_option,
+    with_settings,
 )
 from storage.records.visibility import ALL_ASSETS, AssetScope
 
@@ -66,14 +68,14 @@ CHANGE_OPTIONS = (
     click.option(
         "--undo",
         "undo_path",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         help="Where to save what is changed or removed, as a bundle that brings it back."
         "  [default, where the command would ask: a new file in the working directory]",
     ),
     click.option(
         "--plan",
         "plan_path",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         help="Write every change to this file, one JSON object a line.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
@@ -89,7 +91,7 @@ def with_change_options(command: Command) -> Command:
 
 MAPPING_OPTION = click.option(
     "--mapping",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="What the sheets and columns of spreadsheets hold (YAML).",
 )
@@ -128,7 +130,7 @@ def require_suffix(*suffixes: str) -> Callable[[click.Context, click.Parameter, 
     "--xlsx",
     required=True,
     metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     callback=require_suffix(".xlsx"),
     help="The workbook to write.",
 )
@@ -168,12 +170,10 @@ NETWORKS_OPTION = click.option(
     is_flag=True,
     help="Remove what PATH... do not have, of the kinds that they mention; shows what, and asks.",
 )
-@click.option(
+@id_option(
     "--asset",
     "asset_ids",
     multiple=True,
-    type=STORABLE_TEXT,
-    metavar="ID",
     help="With --sync: mirror only this asset, to which all members must belong. May be repeated.",
 )
 @NETWORKS_OPTION
@@ -182,7 +182,7 @@ NETWORKS_OPTION = click.option(
 )
 @MAPPING_OPTION
 @with_change_options
-@with_options(*STORAGE_OPTIONS)
+@with_settings(*STORAGE_OPTIONS)
 def import_(
     paths: tuple[str, ...],
     merge: bool,
@@ -216,8 +216,7 @@ def import_(
         limit=max_removals or RemovalLimit(),
         undo_path=undo_path,
     )
-    settings = _pop_settings(values)
-    make_changes(settings, with_mapping(paths, mapping), request, removes=sync, **values)
+    make_changes(with_mapping(paths, mapping), request, removes=sync, **values)
 
 
 @click.command()
@@ -225,7 +224,7 @@ def import_(
 @click.argument("ids", nargs=-1, required=True, type=STORABLE_TEXT, metavar="ID...")
 @NETWORKS_OPTION
 @with_change_options
-@with_options(*STORAGE_OPTIONS)
+@with_settings(*STORAGE_OPTIONS)
 def remove(
     kind: str,
     ids: tuple[str, ...],
@@ -248,46 +247,39 @@ def remove(
         limit=max_removals or RemovalLimit(None),
         undo_path=undo_path,
     )
-    make_changes(_pop_settings(values), (), request, removes=True, **values)
-
-
-def _pop_settings(values: dict[str, Any]) -> Settings:
-    """Return the settings among the parameters of a command; the other parameters are left."""
-    return settings_from_parameters({name: values.pop(name) for name in STORAGE_OPTIONS})
+    make_changes((), request, removes=True, **values)
 
 
 @click.command()
-@click.option(
+@id_option(
     "--asset",
     "asset_ids",
     multiple=True,
-    type=STORABLE_TEXT,
-    metavar="ID",
     help="Write only this asset's records, and the attribute groups that its units use (may be"
     " repeated).",
 )
 @click.option("--ndjson", is_flag=True, help="Write one record per line, for large catalogs.")
 @click.option(
     "--xlsx",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     callback=require_suffix(".xlsx"),
     help="Write a workbook with a sheet for each kind of record instead.",
 )
 @click.option(
     "--attributes",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     callback=require_suffix(".xlsx", ".csv"),
     help="Write a table (.xlsx or .csv) with a row for each unit, a column for each group.",
 )
-@with_options(*STORAGE_OPTIONS)
+@with_settings(*STORAGE_OPTIONS)
 def export(
     asset_ids: tuple[str, ...],
     ndjson: bool,
     xlsx: Path | None,
     attributes: Path | None,
-    **values: Any,
+    settings: Settings,
 ) -> None:
     """Write the catalog to standard output, as a bundle that import accepts.
 
@@ -322,4 +314,4 @@ def export(
             " saves everything."
         ]
 
-    print_notes(run_with_database(settings_from_parameters(values), work, TIMEOUT_SECONDS))
+    print_notes(run_with_database(settings, work, TIMEOUT_SECONDS))

@@ -36,10 +36,10 @@ SIGNS = {"added": "+", "changed": "~", "removed": "-"}
 
 
 def make_changes(
-    settings: Settings,
     paths: Sequence[BundleSource],
     request: change_plan.ChangeRequest,
     *,
+    settings: Settings,
     networks: str,
     removes: bool,
     dry_run: bool,

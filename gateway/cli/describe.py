@@ -3,7 +3,7 @@
 import click
 import orjson
 
-from gateway.settings import settings_from_parameters, with_options
+from gateway.settings import Settings, with_settings
 
 
 @click.command()
@@ -16,15 +16,13 @@ def schema() -> None:
 
 @click.command()
 @click.option("--format", "output_format", type=click.Choice(["json", "yaml"]), default="json")
-@with_options("base_url")
-def openapi(output_format: str, base_url: str | None) -> None:
+@with_settings("base_url")
+def openapi(output_format: str, settings: Settings) -> None:
     """Print the OpenAPI description of the REST API."""
     from rest.openapi.description import build_description, to_yaml
     from schema.root import GRAPHQL_SCHEMA
 
-    document = build_description(
-        GRAPHQL_SCHEMA, settings_from_parameters({"base_url": base_url}).base_url
-    )
+    document = build_description(GRAPHQL_SCHEMA, settings.base_url)
     if output_format == "yaml":
         click.echo(to_yaml(document), nl=False)
     else:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
@@ -23,8 +22,7 @@ from gateway.settings import (
     STORAGE_OPTIONS,
     Settings,
     env_file_option,
-    settings_from_parameters,
-    with_options,
+    with_settings,
 )
 from storage.inspection import Finding, Status, inspect_database
 
@@ -37,15 +35,14 @@ _RESERVED_FILES = 256
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @env_file_option
-@with_options(*STORAGE_OPTIONS, "tls_cert", "tls_key", "behind_proxy", "max_connections")
-def doctor(as_json: bool, **values: Any) -> None:
+@with_settings(*STORAGE_OPTIONS, "tls_cert", "tls_key", "behind_proxy", "max_connections")
+def doctor(as_json: bool, settings: Settings) -> None:
     """Check versions, disk, certificate, MongoDB and its content; say what to do.
 
     Exit status 1 if something is wrong, 0 if all is well or there are only warnings.
     """
     from resolvers.routable_maps import is_loadable
 
-    settings = settings_from_parameters(values)
     findings = [
         *_check_machine(settings),
         *asyncio.run(inspect_database(settings.command_connection, is_loadable)),

@@ -1,14 +1,13 @@
 """`floorgate documents`: the GraphQL documents that gateways with --trusted-documents run."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
 
 from gateway.cli.operator import run_with_database
 from gateway.cli.terminal import build_table, print_table
-from gateway.settings import STORABLE_TEXT, STORAGE_OPTIONS, settings_from_parameters, with_options
+from gateway.settings import STORABLE_TEXT, STORAGE_OPTIONS, Settings, with_settings
 from storage.administration import trusted_documents
 
 
@@ -29,8 +28,8 @@ def documents() -> None:
     metavar="FILE_OR_DIR...",
     type=click.Path(path_type=Path, exists=True),
 )
-@with_options(*STORAGE_OPTIONS)
-def register(paths: tuple[Path, ...], **values: Any) -> None:
+@with_settings(*STORAGE_OPTIONS)
+def register(paths: tuple[Path, ...], settings: Settings) -> None:
     """Register all documents of some files, or none if one of them is invalid.
 
     A file has one document (.graphql, .gql), or is a manifest (.json) of Apollo's
@@ -42,7 +41,7 @@ def register(paths: tuple[Path, ...], **values: Any) -> None:
 
     found = read_documents(paths)
     result = run_with_database(
-        settings_from_parameters(values),
+        settings,
         lambda database: trusted_documents.register_documents(database, found),
         writes=True,
     )
@@ -54,10 +53,10 @@ def register(paths: tuple[Path, ...], **values: Any) -> None:
 
 @documents.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print one document per line, as JSON.")
-@with_options(*STORAGE_OPTIONS)
-def list_(as_json: bool, **values: Any) -> None:
+@with_settings(*STORAGE_OPTIONS)
+def list_(as_json: bool, settings: Settings) -> None:
     """List the registered documents by the names of their operations."""
-    found = run_with_database(settings_from_parameters(values), trusted_documents.list_documents)
+    found = run_with_database(settings, trusted_documents.list_documents)
     if as_json:
         for document in found:
             click.echo(msgspec.json.encode(document))
@@ -76,14 +75,14 @@ def list_(as_json: bool, **values: Any) -> None:
 @documents.command()
 @click.argument("ids", nargs=-1, metavar="[ID]...", type=STORABLE_TEXT)
 @click.option("--all", "is_all", is_flag=True, help="Remove all documents.")
-@with_options(*STORAGE_OPTIONS)
-def remove(ids: tuple[str, ...], is_all: bool, **values: Any) -> None:
+@with_settings(*STORAGE_OPTIONS)
+def remove(ids: tuple[str, ...], is_all: bool, settings: Settings) -> None:
     """Remove documents by their SHA-256, or any other of their ids."""
     if is_all == bool(ids):
         raise click.UsageError("give at least one ID, or --all")
     wanted = None if is_all else [id.removeprefix("sha256:") for id in ids]
     removed = run_with_database(
-        settings_from_parameters(values),
+        settings,
         lambda database: trusted_documents.remove_documents(database, wanted),
         writes=True,
     )

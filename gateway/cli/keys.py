@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import click
@@ -10,7 +11,7 @@ import orjson
 
 from gateway.cli.operator import find_key_id, find_missing_assets, run_with_database
 from gateway.cli.terminal import build_table, print_notes, print_table
-from gateway.settings import STORABLE_TEXT, STORAGE_OPTIONS, settings_from_parameters, with_options
+from gateway.settings import STORABLE_TEXT, STORAGE_OPTIONS, Settings, id_option, with_settings
 from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
 from storage.administration import api_keys
 from storage.mongo import driver
@@ -55,6 +56,11 @@ class Duration(click.ParamType[int]):
         return seconds
 
 
+_permission_option = partial(
+    click.option, "--permission", "permissions", multiple=True, type=click.Choice(PERMISSIONS)
+)
+
+
 @click.group()
 def keys() -> None:
     """Create, list, change, rotate and revoke API keys."""
@@ -64,21 +70,8 @@ def keys() -> None:
 @click.option(
     "--name", type=STORABLE_TEXT, required=True, help="A name that tells you who uses the key."
 )
-@click.option(
-    "--permission",
-    "permissions",
-    multiple=True,
-    type=click.Choice(PERMISSIONS),
-    help="A permission; repeatable.",
-)
-@click.option(
-    "--asset",
-    "assets",
-    multiple=True,
-    type=STORABLE_TEXT,
-    metavar="ID",
-    help="An asset that the key can see; repeatable.",
-)
+@_permission_option(help="A permission; repeatable.")
+@id_option("--asset", "assets", multiple=True, help="An asset that the key can see; repeatable.")
 @click.option(
     "--all-assets", is_flag=True, help="The key can see every asset, including future ones."
 )
@@ -86,7 +79,7 @@ def keys() -> None:
     "--expires", metavar="ISO", help="When the key expires, such as 2027-01-31T12:00:00Z."
 )
 @click.option("--json", "as_json", is_flag=True, help='Print {"id": ..., "key": ...}.')
-@with_options(*STORAGE_OPTIONS)
+@with_settings(*STORAGE_OPTIONS)
 def create(
     name: str,
     permissions: tuple[str, ...],
@@ -94,7 +87,7 @@ def create(
     all_assets: bool,
     expires: str | None,
     as_json: bool,
-    **values: Any,
+    settings: Settings,
 ) -> None:
     """Create a key and print it. It cannot be shown again."""
     if all_assets and assets:
@@ -114,9 +107,7 @@ def create(
         created = {"id": payload["apiKey"]["id"], "key": payload["key"]}
         return created, await _build_asset_notes(database, assets)
 
-    created, notes = run_with_database(
-        settings_from_parameters(values), work, needs=OPERATIONS, writes=True
-    )
+    created, notes = run_with_database(settings, work, needs=OPERATIONS, writes=True)
     if not assets and not all_assets:
         click.echo("Note: this key can see no asset; use --asset or --all-assets.", err=True)
     if expires is None:
@@ -128,42 +119,20 @@ def create(
 @keys.command()
 @click.argument("key_id", type=STORABLE_TEXT, metavar="ID")
 @click.option("--name", type=STORABLE_TEXT, help="Its new name.")
-@click.option(
-    "--permission",
-    "permissions",
-    multiple=True,
-    type=click.Choice(PERMISSIONS),
-    help="A permission; repeatable. The key has these and no others.",
-)
+@_permission_option(help="A permission; repeatable. The key has these and no others.")
 @click.option("--no-permissions", is_flag=True, help="The key has no permission.")
-@click.option(
+@id_option(
     "--asset",
     "assets",
     multiple=True,
-    type=STORABLE_TEXT,
-    metavar="ID",
     help="An asset that it sees; repeatable. The key sees these and no others.",
 )
-@click.option(
-    "--add-asset",
-    "added",
-    multiple=True,
-    type=STORABLE_TEXT,
-    metavar="ID",
-    help="An asset that it sees in addition.",
-)
-@click.option(
-    "--remove-asset",
-    "removed",
-    multiple=True,
-    type=STORABLE_TEXT,
-    metavar="ID",
-    help="An asset it no longer sees.",
-)
+@id_option("--add-asset", "added", multiple=True, help="An asset that it sees in addition.")
+@id_option("--remove-asset", "removed", multiple=True, help="An asset it no longer sees.")
 @click.option("--all-assets", is_flag=True, help="The key sees every asset, also future ones.")
 @click.option("--expires", metavar="ISO", help=f"When it expires; `{NEVER}` removes its end.")
 @click.option("--json", "as_json", is_flag=True, help="Print the changed key as JSON.")
-@with_options(*STORAGE_OPTIONS)
+@with_settings(*STORAGE_OPTIONS)
 def update(
     key_id: str,
     name: str | None,
@@ -175,7 +144,7 @@ def update(
     all_assets: bool,
     expires: str | None,
     as_json: bool,
-    **values: Any,
+    settings: Settings,
 ) -> None:
     """Change a key. Every gateway applies it within a second; what is not given stays.
 
@@ -208,9 +177,7 @@ def update(
         [changed] = await api_keys.list_keys_by_prefix(database, id, 1)
         return _describe_key(changed), await _build_asset_notes(database, (*assets, *added))
 
-    changed, notes = run_with_database(
-        settings_from_parameters(values), work, needs=OPERATIONS, writes=True
-    )
+    changed, notes = run_with_database(settings, work, needs=OPERATIONS, writes=True)
     print_notes(notes)
     click.echo(orjson.dumps(changed) if as_json else f"updated {changed['id']}")
 
@@ -230,8 +197,10 @@ def update(
     help="When the new key expires; by default it lasts as long as the old one was to.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the new key and the old as JSON.")
-@with_options(*STORAGE_OPTIONS)
-def rotate(key_id: str, overlap: int, expires: str | None, as_json: bool, **values: Any) -> None:
+@with_settings(*STORAGE_OPTIONS)
+def rotate(
+    key_id: str, overlap: int, expires: str | None, as_json: bool, settings: Settings
+) -> None:
     """Replace a key by a new one with the same name, permissions and assets, and print it.
 
     ID may be the beginning of the id, if no other begins so.
@@ -255,9 +224,7 @@ def rotate(key_id: str, overlap: int, expires: str | None, as_json: bool, **valu
         [record] = await api_keys.list_keys_by_prefix(database, rotated["id"], 1)
         return rotated, await _build_asset_notes(database, record.asset_ids or ())
 
-    rotated, notes = run_with_database(
-        settings_from_parameters(values), work, needs=OPERATIONS, writes=True
-    )
+    rotated, notes = run_with_database(settings, work, needs=OPERATIONS, writes=True)
     print_notes(notes)
     _print_key(rotated, as_json=as_json)
     if as_json:
@@ -272,8 +239,8 @@ def rotate(key_id: str, overlap: int, expires: str | None, as_json: bool, **valu
 
 @keys.command()
 @click.argument("key_id", type=STORABLE_TEXT, metavar="ID")
-@with_options(*STORAGE_OPTIONS)
-def revoke(key_id: str, **values: Any) -> None:
+@with_settings(*STORAGE_OPTIONS)
+def revoke(key_id: str, settings: Settings) -> None:
     """Revoke a key. Every gateway rejects it within a second.
 
     ID may be the beginning of the id, if no other begins so.
@@ -284,17 +251,16 @@ def revoke(key_id: str, **values: Any) -> None:
         await _execute(database, REVOKE_KEY, {"id": id})
         return id
 
-    settings = settings_from_parameters(values)
     id = run_with_database(settings, work, needs=OPERATIONS, writes=True)
     click.echo(f"revoked {id}")
 
 
 @keys.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-@with_options(*STORAGE_OPTIONS)
-def list_(as_json: bool, **values: Any) -> None:
+@with_settings(*STORAGE_OPTIONS)
+def list_(as_json: bool, settings: Settings) -> None:
     """List all keys, including expired and revoked ones."""
-    found = run_with_database(settings_from_parameters(values), api_keys.list_api_keys)
+    found = run_with_database(settings, api_keys.list_api_keys)
     found.sort(key=lambda key: (key.created_at, key.id))
     records = [_describe_key(key) for key in found]
     if as_json:

@@ -24,10 +24,15 @@ TIMEOUT_SECONDS = 3.0
 OPERATOR = Caller("operator", ALL_ASSETS, frozenset(PERMISSIONS), frozenset(FLAGS))
 
 
-def run_document(settings: Settings, document: str, variables: dict[str, Any]) -> dict[str, Any]:
+def run_document(
+    settings: Settings,
+    document: str,
+    variables: dict[str, Any],
+    timeout_seconds: float = TIMEOUT_SECONDS,
+) -> dict[str, Any]:
     """Run an operation and return its data. Raises ClickException with its first error."""
     return run_with_database(
-        settings, lambda database: execute(database, document, variables), TIMEOUT_SECONDS
+        settings, lambda database: execute(database, document, variables), timeout_seconds
     )
 
 

@@ -10,6 +10,7 @@ import msgspec
 import orjson
 
 from gateway.cli.terminal import count_of
+from gateway.settings import DIRECTORY, PATH
 from parsing.errors import ParsingError
 from parsing.svg.outcome import MAX_LISTED_PLACES, MAX_PLACES, MapSummary, ParseWarning
 from parsing.svg.render import to_svg
@@ -147,7 +148,7 @@ STANDARD_OUTPUT = Path("-")
 @click.option(
     "--output",
     "-o",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE|DIR",
     help="Write to this file, or to a file for each drawing in this directory; - is the output.",
 )
@@ -160,7 +161,7 @@ STANDARD_OUTPUT = Path("-")
     "--picture",
     "pictures",
     metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=DIRECTORY,
     help="Write an SVG of each Level to this directory; it shows where each warning is.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 if there are warnings.")

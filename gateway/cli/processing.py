@@ -1,4 +1,4 @@
-"""Process maps for `floorgate maps process`, print what came of it, and draw them."""
+"""Process maps for `floorgate maps process`, and print what came of it."""
 
 from collections import Counter
 from pathlib import Path
@@ -10,12 +10,10 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from gateway.cli.operations import execute
 from gateway.cli.operator import run_with_database
 from gateway.settings import Settings
 from parsing.drawing import is_number
-from resolvers.processing.pipeline import ProcessingOutcome
-from resolvers.processing.pipeline import ProcessingRequest as ProcessingRequest
+from resolvers.processing.pipeline import ProcessingOutcome, ProcessingRequest
 from resolvers.processing.process_pool import ProcessPool
 from resolvers.processing.stale_networks import (
     SettledNetwork,
@@ -32,17 +30,6 @@ TIMEOUT_SECONDS = 60.0
 SHOWN_PROBLEMS = 3
 """Problems of a group that are printed without `--verbose`."""
 SHOWN_LEVELS = 8
-_PICTURE_DOCUMENT = """query Picture(
-    $map: ID!, $level: ID, $format: PictureFormat, $width: Int, $unit: ID, $from: WaypointInput,
-    $to: WaypointInput, $mode: TravelMode, $avoid: [Avoidable!]
-) {
-    map(id: $map) {
-        picture(
-            level: $level, format: $format, width: $width, unit: $unit, from: $from, to: $to,
-            mode: $mode, avoid: $avoid
-        ) { content }
-    }
-}"""
 
 
 def print_report(report: dict[str, Any], *, verbose: bool = False) -> None:
@@ -222,12 +209,3 @@ def process_map(settings: Settings, request: ProcessingRequest, networks: str) -
         ) from error
     except RequestError as error:
         raise click.ClickException(str(error)) from error
-
-
-def draw_picture(settings: Settings, variables: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the map with a picture of a level of it; None if there is no such map."""
-    data = run_with_database(
-        settings, lambda database: execute(database, _PICTURE_DOCUMENT, variables), TIMEOUT_SECONDS
-    )
-    found: dict[str, Any] | None = data["map"]
-    return found

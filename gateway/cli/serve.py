@@ -11,17 +11,11 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from gateway.settings import (
-    ALL_OPTIONS,
-    Settings,
-    env_file_option,
-    settings_from_parameters,
-    with_options,
-)
+from gateway.settings import ALL_OPTIONS, Settings, env_file_option, with_settings
 
 if TYPE_CHECKING:
     from gateway.server.config import Application, ServerConfig, SharedMemory
@@ -35,10 +29,9 @@ _logger = logging.getLogger("floorgate.server")
 @click.command()
 @click.option("--demo", is_flag=True, help="Load the demo property and print a key for it.")
 @env_file_option
-@with_options(*ALL_OPTIONS)
-def serve(demo: bool, **values: Any) -> None:
+@with_settings(*ALL_OPTIONS)
+def serve(demo: bool, settings: Settings) -> None:
     """Serve /v1 and /graphql until SIGTERM; print one line when ready. SIGHUP reloads."""
-    settings = settings_from_parameters(values)
     if bool(settings.tls_cert) != bool(settings.tls_key):
         raise click.UsageError("--tls-cert and --tls-key must be used together")
     if settings.behind_proxy and settings.tls_cert:

@@ -3,7 +3,6 @@
 import dataclasses
 import pickle
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -14,7 +13,7 @@ from gateway.settings import (
     Settings,
     environment_variable,
     settings_from_parameters,
-    with_options,
+    with_settings,
 )
 from schema.query_limits import QueryLimits
 
@@ -67,9 +66,9 @@ def read(*arguments: str, **environment: str) -> Settings:
     got: list[Settings] = []
 
     @click.command()
-    @with_options(*ALL_OPTIONS)
-    def command(**values: Any) -> None:
-        got.append(settings_from_parameters(values))
+    @with_settings(*ALL_OPTIONS)
+    def command(settings: Settings) -> None:
+        got.append(settings)
 
     runner = CliRunner()
     result = runner.invoke(command, arguments, env=environment, catch_exceptions=False)
@@ -102,7 +101,7 @@ def test_settings_survive_pickling_for_worker_processes() -> None:
 
 
 def test_every_setting_has_an_option_with_help() -> None:
-    command = with_options(*ALL_OPTIONS)(click.command(lambda **_: None))
+    command = with_settings(*ALL_OPTIONS)(click.command(lambda **_: None))
     text = CliRunner().invoke(command, ["--help"], terminal_width=200).output
     for name in ALL_OPTIONS:
         assert f"--{name.replace('_', '-')}" in text

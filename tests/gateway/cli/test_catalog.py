@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from gateway.cli.catalog import DEMO_BUNDLE
 from gateway.cli.changes import format_undo_command
-from gateway.settings import STORAGE_OPTIONS, with_options
+from gateway.settings import STORAGE_OPTIONS, Settings, with_settings
 from storage.bundles.drawings import to_data_url
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of, run_at_terminal
 from tests.resolvers.worlds import SVG, write
@@ -305,8 +305,8 @@ def test_a_mirror_needs_whole_records(filled: list[str], source: Path) -> None:
 
 def print_undo_command(*arguments: str, **environment: str) -> str:
     @click.command()
-    @with_options(*STORAGE_OPTIONS)
-    def command(**values: object) -> None:
+    @with_settings(*STORAGE_OPTIONS)
+    def command(settings: Settings) -> None:
         click.echo(format_undo_command("-undo", []))
 
     return CliRunner().invoke(command, arguments, env=environment).stdout.strip()

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from gateway.cli import catalog, closures, maps
+from gateway.cli import catalog, maps
 from gateway.cli.main import COMMANDS, main
 from gateway.server.supervisor import WORKER_PROGRAM
 from parsing.plans import PLAN_FORMATS
@@ -221,7 +221,7 @@ def test_options_have_the_choices_of_what_does_the_work() -> None:
     assert maps.DEFAULT_PICTURE_WIDTH == pictures.DEFAULT_PICTURE_WIDTH
     assert tuple(TravelMode) == maps.TRAVEL_MODES
     assert tuple(Avoidable) == maps.AVOIDABLE
-    assert closures.PARTS == PARTS
+    assert maps.PARTS == PARTS
 
 
 def test_a_command_that_changes_a_key_imports_the_schema(storage: list[str]) -> None:
