@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
-from gateway.exchange import accepts_html
+from gateway.exchange import Header, accepts_html
 from gateway.responses import CachedResponse, SharedResponses
 from rest.dispatch import Handler, PathRoute
 from rest.errors import (
@@ -148,28 +148,20 @@ def graphiql_response() -> Response:
     return HTMLResponse(html.replace(NONCE, nonce), headers=headers)
 
 
-def reference_response() -> ASGIApp:
-    """Return the API reference, for `/v1/openapi`. 503 while the pages are not built."""
+async def respond_with_page(name: str, _: Request) -> ASGIApp:
+    """Return a built page without a nonce. 503 while the pages are not built."""
     try:
-        return _build_page("reference")
-    except FileNotFoundError:
-        return _not_built_response()
-
-
-async def explorer(_: Request) -> ASGIApp:
-    """Return the map explorer, for `/maps`. 503 while the pages are not built.
-
-    Its script reads the query and the fragment of the address.
-    """
-    try:
-        return _build_page("maps")
+        return _build_page(name)
     except FileNotFoundError:
         return _not_built_response()
 
 
 def build_page_routes() -> list[PathRoute]:
-    """Return the routes of pages that have an address of their own."""
-    return [PathRoute(EXPLORER_PATH, {"GET": explorer})]
+    """Return the routes of pages that have an address of their own.
+
+    The script of the map explorer reads the query and the fragment of the address.
+    """
+    return [PathRoute(EXPLORER_PATH, {"GET": partial(respond_with_page, "maps")})]
 
 
 class PageAssets:
@@ -202,12 +194,6 @@ def _read_asset(name: str) -> CachedResponse:
     return CachedResponse(file.raw_headers, content)
 
 
-def static_page_response(html: str, policy: str = ASSET_POLICY) -> Response:
-    """Return a page without scripts, and without styles unless the policy admits them."""
-    headers = {**_page_headers(policy), "Cache-Control": "no-cache"}
-    return HTMLResponse(html, headers=headers)
-
-
 def _not_built_response() -> Response:
     headers = {**_page_headers(PAGE_POLICY), "Cache-Control": "no-store"}
     return HTMLResponse(NOT_BUILT_HTML, 503, headers)
@@ -215,11 +201,13 @@ def _not_built_response() -> Response:
 
 @cache
 def _build_page(name: str) -> CachedResponse:
-    page = HTMLResponse(
-        _read_page(name).replace(NONCE, ""),  # its policy allows no nonce
-        headers=_page_headers(PAGE_POLICY) | {"Cache-Control": "no-cache"},
-    )
-    return CachedResponse(page.raw_headers, bytes(page.body))
+    # The policy of these pages allows no nonce.
+    return _keep_page(_read_page(name).replace(NONCE, ""), PAGE_POLICY)
+
+
+def _keep_page(html: str, policy: str, *headers: Header) -> CachedResponse:
+    page = HTMLResponse(html, headers=_page_headers(policy) | {"Cache-Control": "no-cache"})
+    return CachedResponse([*page.raw_headers, *headers], bytes(page.body))
 
 
 def _page_headers(policy: str) -> dict[str, str]:
@@ -231,9 +219,8 @@ def _read_page(name: str) -> str:
     return (DIST_DIR / f"{name}.html").read_text(encoding="utf-8")
 
 
-YAML_MEDIA_TYPE = "application/yaml"
-SCHEMA_MEDIA_TYPE = "application/schema+json"
 _VARY_ACCEPT = (b"vary", b"Accept, Accept-Encoding")
+_START_PAGE = "start page"
 
 
 class OpenApiEndpoints:
@@ -246,70 +233,37 @@ class OpenApiEndpoints:
     def __init__(self, base_url: str | None) -> None:
         self._base_url = base_url
         self._documents = SharedResponses()
+        self._makers: dict[str, Callable[[], CachedResponse]] = {
+            ROOT_PATH: lambda: _keep_json(build_root(base_url), _VARY_ACCEPT),
+            INDEX_PATH: lambda: _keep_json(build_index(GRAPHQL_SCHEMA, base_url)),
+            "/v1/openapi.json": lambda: _keep_json(self._description),
+            "/v1/openapi.yaml": lambda: _keep(self._write_yaml(), "application/yaml"),
+            "/v1/bundle.schema.json": lambda: _keep(
+                orjson.dumps(build_bundle_schema()), "application/schema+json"
+            ),
+            ERRORS_PATH: lambda: _keep_page(render_errors_page(), ASSET_POLICY),
+            _START_PAGE: lambda: _keep_page(render_start_page(), START_POLICY, _VARY_ACCEPT),
+        }
 
     def build_routes(self) -> list[PathRoute]:
         """Return the routes of the documents and the page."""
+        handlers: dict[str, Handler] = {
+            path: partial(self._respond, path) for path in self._makers if path != _START_PAGE
+        }
+        handlers["/v1/openapi"] = partial(respond_with_page, "reference")
         return [
-            PathRoute(path, {"GET": partial(_respond, handler)})
-            for path, handler in (
-                (ROOT_PATH, self.root),
-                (INDEX_PATH, self.index),
-                ("/v1/openapi.json", self.json_document),
-                ("/v1/openapi.yaml", self.yaml_document),
-                ("/v1/openapi", self.reference_page),
-                ("/v1/bundle.schema.json", self.bundle_schema),
-                (ERRORS_PATH, self.errors_page),
-            )
+            PathRoute(path, {"GET": partial(_report_parameters, handler)})
+            for path, handler in handlers.items()
         ]
 
-    async def root(self, request: Request) -> CachedResponse:
-        """Return where everything is: to browsers as a page, to other clients as JSON."""
-        if accepts_html(request.headers.get("accept", "")):
-            return await self._documents.get_or_make("start page", _build_start_page)
-        return await self._documents.get_or_make(
-            ROOT_PATH,
-            lambda: _build_response(
-                JSON_MEDIA_TYPE, orjson.dumps(build_root(self._base_url)), _VARY_ACCEPT
-            ),
-        )
+    async def get_document(self, name: str) -> CachedResponse:
+        """Return a document by its path."""
+        return await self._documents.get_or_make(name, self._makers[name])
 
-    async def index(self, _: Request) -> CachedResponse:
-        """Return where everything is, with all endpoints."""
-        return await self._documents.get_or_make(
-            INDEX_PATH,
-            lambda: _build_response(
-                JSON_MEDIA_TYPE, orjson.dumps(build_index(GRAPHQL_SCHEMA, self._base_url))
-            ),
-        )
-
-    async def json_document(self, _: Request) -> CachedResponse:
-        """Return the OpenAPI description as JSON."""
-        return await self._documents.get_or_make(
-            JSON_MEDIA_TYPE,
-            lambda: _build_response(JSON_MEDIA_TYPE, orjson.dumps(self._description)),
-        )
-
-    async def yaml_document(self, _: Request) -> CachedResponse:
-        """Return the OpenAPI description as YAML."""
-        return await self._documents.get_or_make(
-            YAML_MEDIA_TYPE,
-            lambda: _build_response(YAML_MEDIA_TYPE, self._write_yaml().encode()),
-        )
-
-    async def bundle_schema(self, _: Request) -> CachedResponse:
-        """Return the JSON Schema of bundles."""
-        return await self._documents.get_or_make(
-            SCHEMA_MEDIA_TYPE,
-            lambda: _build_response(SCHEMA_MEDIA_TYPE, orjson.dumps(build_bundle_schema())),
-        )
-
-    async def reference_page(self, _: Request) -> ASGIApp:
-        """Return the interactive API reference."""
-        return reference_response()
-
-    async def errors_page(self, _: Request) -> ASGIApp:
-        """Return the page that explains the codes of errors."""
-        return await self._documents.get_or_make(ERRORS_PATH, _build_errors_page)
+    async def _respond(self, path: str, request: Request) -> ASGIApp:
+        """Return a document; at `/`, where everything is, browsers get a page."""
+        is_page = path == ROOT_PATH and accepts_html(request.headers.get("accept", ""))
+        return await self.get_document(_START_PAGE if is_page else path)
 
     @cached_property
     def _description(self) -> dict[str, Any]:
@@ -317,32 +271,24 @@ class OpenApiEndpoints:
 
         return description.build_description(GRAPHQL_SCHEMA, self._base_url)
 
-    def _write_yaml(self) -> str:
+    def _write_yaml(self) -> bytes:
         from rest.openapi import description
 
-        return description.to_yaml(self._description)
+        return description.to_yaml(self._description).encode()
 
 
-async def _respond(handler: Handler, request: Request) -> ASGIApp:
+async def _report_parameters(handler: Handler, request: Request) -> ASGIApp:
     """Return the handler's response, which names all parameters: none of them has any."""
     with suppress(HttpError):  # a query that cannot be read has no parameter to name
         report_ignored(request.scope, split_query_string(request.scope["query_string"]), ())
     return await handler(request)
 
 
-def _build_errors_page() -> CachedResponse:
-    page = static_page_response(render_errors_page())
-    return CachedResponse(page.raw_headers, bytes(page.body))
+def _keep_json(document: Any, *headers: Header) -> CachedResponse:
+    return _keep(orjson.dumps(document), JSON_MEDIA_TYPE, *headers)
 
 
-def _build_start_page() -> CachedResponse:
-    page = static_page_response(render_start_page(), START_POLICY)
-    return CachedResponse([*page.raw_headers, _VARY_ACCEPT], bytes(page.body))
-
-
-def _build_response(
-    media_type: str, document: bytes, *headers: tuple[bytes, bytes]
-) -> CachedResponse:
+def _keep(document: bytes, media_type: str, *headers: Header) -> CachedResponse:
     return CachedResponse([(b"content-type", media_type.encode()), *headers], document)
 
 

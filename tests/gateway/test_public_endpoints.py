@@ -22,6 +22,7 @@ from storage.mongo import driver
 from tests.fixtures import World, open_client, run_gateway
 
 REQUEST = Request({"type": "http"})
+YAML = "/v1/openapi.yaml"
 
 
 def select(response: CachedResponse, **headers: str) -> tuple[Message, Message]:
@@ -37,7 +38,8 @@ def body_of(response: CachedResponse, **headers: str) -> bytes:
 
 async def test_both_formats_describe_the_same() -> None:
     openapi = OpenApiEndpoints("https://maps.example")
-    as_json, as_yaml = await openapi.json_document(REQUEST), await openapi.yaml_document(REQUEST)
+    as_json = await openapi.get_document("/v1/openapi.json")
+    as_yaml = await openapi.get_document(YAML)
     described = orjson.loads(body_of(as_json))
     assert described["servers"][0]["url"].startswith("https://maps.example")
     assert yaml.load(body_of(as_yaml), yaml.CSafeLoader) == described
@@ -60,7 +62,7 @@ async def test_a_document_is_rendered_and_compressed_once_for_all_clients(
     monkeypatch.setattr(description, "to_yaml", counted_to_yaml)
     monkeypatch.setattr(compression, "compress", counted_compress)
     openapi = OpenApiEndpoints(None)
-    responses = await asyncio.gather(*(openapi.yaml_document(REQUEST) for _ in range(3)))
+    responses = await asyncio.gather(*(openapi.get_document(YAML) for _ in range(3)))
     assert sorted(calls) == ["gzip", "identity", "yaml", "zstd"]  # by the thread
     plain, gzipped, zstd = (
         [body_of(response, accept_encoding=coding) for response in responses]
@@ -82,7 +84,7 @@ async def test_the_event_loop_goes_on_while_a_document_is_rendered(
         return "openapi: 3.1.0"
 
     monkeypatch.setattr(description, "to_yaml", wait_for_the_loop)
-    request = asyncio.create_task(OpenApiEndpoints(None).yaml_document(REQUEST))
+    request = asyncio.create_task(OpenApiEndpoints(None).get_document(YAML))
     await rendering.wait()
     proceed.set()
     assert body_of(await request) == b"openapi: 3.1.0"
