@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Scope
 
 from gateway.graphql.endpoint import GraphQLEndpoint
-from gateway.graphql.event_stream import EVENT_STREAM_MEDIA_TYPE
+from gateway.graphql.streams import EVENT_STREAM_MEDIA_TYPE
 from gateway.response_cache import is_cacheable
 from gateway.state import GatewayState
 from resolvers.request.caller import EXPLAIN, Requirement

@@ -13,8 +13,6 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from gateway.exchange import accepts_html, fields_of, parse_weights
-from gateway.graphql import event_stream
-from gateway.graphql.event_stream import EVENT_STREAM_MEDIA_TYPE, accepts_event_stream
 from gateway.graphql.request import (
     DocumentSource,
     GraphQLRequest,
@@ -23,7 +21,12 @@ from gateway.graphql.request import (
     format_errors,
     read_graphql_request,
 )
-from gateway.graphql.streams import StreamServices
+from gateway.graphql.streams import (
+    EVENT_STREAM_MEDIA_TYPE,
+    SingleEventResponse,
+    StreamServices,
+    accepts_event_stream,
+)
 from gateway.public_endpoints import graphiql_response
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
@@ -106,7 +109,7 @@ class GraphQLEndpoint:
             note_errors(request.scope, error.errors)
             errors = format_errors(error.errors, request_id)
             if media_type == EVENT_STREAM_MEDIA_TYPE:
-                return event_stream.respond_with_errors(errors)
+                return SingleEventResponse(orjson.dumps({"errors": errors}))
             # GraphQL over HTTP, "Status Codes": application/json means 200 even for these.
             status = 400 if media_type == GRAPHQL_RESPONSE_MEDIA_TYPE else 200
             return _json_response(status, {"errors": errors}, media_type)
@@ -128,7 +131,7 @@ class GraphQLEndpoint:
         request.scope[SCOPE_OPERATION] = operation.name
         if media_type != EVENT_STREAM_MEDIA_TYPE and not operation.is_subscription:
             return None
-        return await event_stream.respond(self.streams, operation, variables, caller, request)
+        return await self.streams.respond(operation, variables, caller, request)
 
     async def _respond(
         self,

@@ -1,29 +1,37 @@
-"""The streams of a worker: how many, and of which API keys. They end with their key or the worker.
+"""The streams of a worker: how many, of which API keys, and what they send.
+
+They end with their key or the worker.
 
 A stream holds no slot of `requests_in_flight`, which are for work: it has a limit of its own.
 See docs/decisions/server/subscriptions.md.
 """
 
 import asyncio
-import contextlib
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterator
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
 import msgspec
 from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.exchange import SCOPE_AUTHENTICATED_KEY
+from gateway.exchange import SCOPE_AUTHENTICATED_KEY, parse_weights
 from gateway.graphql.request import dump_variables
 from gateway.server.admission import Admission
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from rest.endpoints import RequestServices
-from rest.errors import RETRY_AFTER_HEADERS, HttpError, note_errors, service_unavailable_error
+from rest.errors import (
+    RETRY_AFTER_HEADERS,
+    HttpError,
+    method_not_allowed_error,
+    note_errors,
+    service_unavailable_error,
+)
 from schema.errors import UnavailableCause, UnavailableError
 from schema.execution import Event, Operation, OperationResult
 from schema.interpretation import list_event_variables
@@ -74,7 +82,7 @@ class StreamTable:
     def __len__(self) -> int:
         return len(self._open)
 
-    @contextlib.contextmanager
+    @contextmanager
     def hold(self, stream: Stream) -> Iterator[None]:
         """Count a stream while the block runs. Raises HttpError 503 or 429."""
         key_id = stream.key.record.id
@@ -172,7 +180,7 @@ class Streams:
         while True:
             await asyncio.sleep(KEY_CHECK_SECONDS)
             for table in (self.subscriptions, self.sockets):
-                with contextlib.suppress(UnavailableError, TimeoutError):  # no event passes either
+                with suppress(UnavailableError, TimeoutError):  # no event passes either
                     await table.end_those_without_key(keys)
 
 
@@ -247,6 +255,21 @@ class StreamServices:
     )
     results: SharedResults = field(default_factory=SharedResults)
 
+    async def respond(
+        self, operation: Operation, variables: dict[str, Any], caller: Caller, request: Request
+    ) -> ASGIApp:
+        """Return an operation as server-sent events; of a query, it is one. Raises HttpError."""
+        if operation.is_mutation and request.method != "POST":
+            raise method_not_allowed_error(["OPTIONS", "POST"])
+        if not operation.is_subscription:
+            return SingleEventResponse(await self.run_once(operation, variables, caller, request))
+        if request.method == "HEAD":
+            raise method_not_allowed_error(["GET", "OPTIONS", "POST"])
+        response = EventStreamResponse(self.follow(operation, variables, caller, request))
+        stream = Stream(request.scope[SCOPE_AUTHENTICATED_KEY], response.end)
+        response.slot.enter_context(self.streams.subscriptions.hold(stream))
+        return response
+
     async def run_once(
         self, operation: Operation, variables: dict[str, Any], caller: Caller, request: Request
     ) -> bytes:
@@ -307,3 +330,113 @@ class StreamServices:
     async def _write(self, result: OperationResult, context: Context, request: Request) -> bytes:
         note_errors(request.scope, result.errors)
         return await self.serialize(result, context, request.scope["state"]["request_id"])
+
+
+# Server-sent events: "GraphQL over Server-Sent Events", distinct connections mode.
+#
+# https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md
+
+
+EVENT_STREAM_MEDIA_TYPE = "text/event-stream"
+HEARTBEAT_SECONDS = 12.0
+"""The time between two comments, which tell proxies and clients that the stream is alive."""
+HEARTBEAT = b":\n\n"
+COMPLETE = b"event: complete\ndata:\n\n"
+_EVENT_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),  # nginx would wait until its buffer is full
+]
+
+
+def accepts_event_stream(accept: str) -> bool:
+    """Return whether a client names the media type of event streams.
+
+    >>> accepts_event_stream("application/json, text/event-stream"), accepts_event_stream("*/*")
+    (True, False)
+    """
+    return parse_weights(accept).get(EVENT_STREAM_MEDIA_TYPE, 0.0) > 0
+
+
+def write_event(content: bytes) -> bytes:
+    """Return the `next` event of a result. JSON contains no line ends that would cut it in two."""
+    return b"event: next\ndata: %b\n\n" % content
+
+
+class SingleEventResponse:
+    """A stream that is complete with its first event."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the event, uncompressed: the response is marked as one that goes on."""
+        await send({"type": "http.response.start", "status": 200, "headers": _EVENT_HEADERS})
+        await send(_body_part(write_event(self._content) + COMPLETE))
+        await send(_body_part(b"", more=False))
+
+
+class EventStreamResponse:
+    """Events as they come, until the source ends, the client leaves or the server ends them.
+
+    Only the source's end is sent as a `complete` event: clients connect again after any other.
+    """
+
+    def __init__(self, results: AsyncGenerator[bytes]) -> None:
+        self.slot = ExitStack()
+        """Released when the stream has ended."""
+        self._results = results
+        self._lock = asyncio.Lock()
+        self._pump: asyncio.Task[None] | None = None
+        self._is_ended = False
+
+    def end(self, _: StreamEnd) -> None:
+        """End the stream from outside."""
+        self._is_ended = True
+        if self._pump is not None:
+            self._pump.cancel()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the stream."""
+        with self.slot:
+            await send({"type": "http.response.start", "status": 200, "headers": _EVENT_HEADERS})
+            await send(_body_part(HEARTBEAT))
+            if not self._is_ended:
+                await self._send_events(receive, send)
+            await send(_body_part(b"", more=False))
+
+    async def _send_events(self, receive: Receive, send: Send) -> None:
+        self._pump = asyncio.create_task(self._send_results(send))
+        leaving = asyncio.create_task(_wait_for_disconnect(receive))
+        tasks = {self._pump, leaving}
+        try:
+            while not (await asyncio.wait(tasks, timeout=HEARTBEAT_SECONDS, return_when=_FIRST))[0]:
+                async with self._lock:
+                    await send(_body_part(HEARTBEAT))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+        error = None if self._pump.cancelled() else self._pump.exception()
+        if error is not None and not isinstance(error, (StreamEndedError, HttpError)):
+            raise error
+
+    async def _send_results(self, send: Send) -> None:
+        async with aclosing(self._results) as results:
+            async for content in results:
+                async with self._lock:
+                    await send(_body_part(write_event(content)))
+        async with self._lock:
+            await send(_body_part(COMPLETE))
+
+
+_FIRST = asyncio.FIRST_COMPLETED
+
+
+def _body_part(content: bytes, *, more: bool = True) -> Message:
+    return {"type": "http.response.body", "body": content, "more_body": more}
+
+
+async def _wait_for_disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -5,10 +5,10 @@ https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, aclosing, suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import orjson
@@ -111,31 +111,15 @@ OPERATION_METHOD = "WEBSOCKET"
 """The method in the log line of an operation, which has no request of its own."""
 
 
-class SendMessage(Protocol):
-    """Sends a message, with a payload that is JSON already."""
-
-    async def __call__(self, message: dict[str, object], payload: bytes | None = None) -> None:
-        """Wait until the client reads."""
-
-
 class SocketOperations:
     """All operations in progress, by the id that the client gave them."""
 
-    def __init__(
-        self,
-        services: StreamServices,
-        documents: DocumentSource,
-        scope: Scope,
-        send: SendMessage,
-        close: Callable[[CloseError], None],
-    ) -> None:
-        self._services = services
-        self._documents = documents
-        self._socket_scope = scope
+    def __init__(self, endpoint: "WebSocketEndpoint", socket: "Socket") -> None:
+        self._services = endpoint.services
+        self._documents = endpoint.documents
+        self._socket = socket
         self._scope: Scope = {}
         """The scope of a request that the client could send instead; set by `initialise`."""
-        self._send = send
-        self._close = close
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._writes: set[asyncio.Task[None]] = set()
         """Mutations, which run to their end even if the client leaves."""
@@ -145,7 +129,7 @@ class SocketOperations:
 
         Browsers cannot send headers with a WebSocket: what the payload has goes before these.
         """
-        scope = self._socket_scope
+        scope = self._socket.scope
         replaced = _read_headers(payload)
         names = {name for name, _ in replaced}
         kept = [
@@ -177,7 +161,7 @@ class SocketOperations:
         if len(self._tasks) >= MAX_OPERATIONS:
             message = f"At most {MAX_OPERATIONS} operations may be in progress on one WebSocket"
             refusal = HttpError(422, message, "LIMIT_EXCEEDED")
-            await self._send_errors(operation_id, [refusal], self._socket_scope)
+            await self._send_errors(operation_id, [refusal], self._socket.scope)
             return
         task = asyncio.create_task(self._run(operation_id, client_request))
         self._tasks[operation_id] = task
@@ -207,11 +191,11 @@ class SocketOperations:
             note_errors(request.scope, invalid.errors)
             await self._send_errors(operation_id, invalid.errors, request.scope)
         except StreamEndedError as error:
-            self._close(CloseError.from_end(error.end))
+            self._socket.close(CloseError.from_end(error.end))
         except HttpError as error:
             note_errors(request.scope, [error])
             if error.code in _KEY_CODES:
-                self._close(CloseError.from_http_error(error))
+                self._socket.close(CloseError.from_http_error(error))
             else:
                 await self._send_errors(operation_id, [error], request.scope)
         except Exception as error:
@@ -246,7 +230,7 @@ class SocketOperations:
                 permit.release()
             await self._send_result(operation_id, content)
         if self._is_wanted(operation_id):
-            await self._send({"id": operation_id, "type": "complete"})
+            await self._socket.send({"id": operation_id, "type": "complete"})
 
     async def _follow(
         self,
@@ -259,7 +243,7 @@ class SocketOperations:
         services = self._services
         stream = Stream(
             request.scope[SCOPE_AUTHENTICATED_KEY],
-            lambda end: self._close(CloseError.from_end(end)),
+            lambda end: self._socket.close(CloseError.from_end(end)),
         )
         results = services.follow(operation, variables, caller, request)
         with services.streams.subscriptions.hold(stream):
@@ -284,13 +268,13 @@ class SocketOperations:
 
     async def _send_result(self, operation_id: str, content: bytes) -> None:
         if self._is_wanted(operation_id):
-            await self._send({"id": operation_id, "type": "next"}, content)
+            await self._socket.send({"id": operation_id, "type": "next"}, content)
 
     async def _send_errors(
         self, operation_id: str, errors: Sequence[GraphQLError | HttpError], scope: Scope
     ) -> None:
         payload = format_errors(errors, scope["state"]["request_id"])
-        await self._send({"id": operation_id, "type": "error", "payload": payload})
+        await self._socket.send({"id": operation_id, "type": "error", "payload": payload})
 
 
 def _read_headers(payload: dict[str, Any]) -> list[tuple[bytes, bytes]]:
@@ -348,7 +332,7 @@ class WebSocketEndpoint:
         if error := self._find_rejection(Headers(scope=scope), scheme):
             await error.to_response()({**scope, "scheme": scheme}, receive, send)
             return
-        await _Socket(self, scope, receive, send).serve()
+        await Socket(self, scope, receive, send).serve()
 
     def _find_rejection(self, headers: Headers, scheme: str) -> HttpError | None:
         if self.services.streams.sockets.is_closed:
@@ -382,14 +366,14 @@ def _split_origin(url: str) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
-class _Socket:
+class Socket:
     """One WebSocket."""
 
     def __init__(
         self, endpoint: WebSocketEndpoint, scope: Scope, receive: Receive, send: Send
     ) -> None:
         self._services = endpoint.services
-        self._scope = scope
+        self.scope = scope
         self._receive = receive
         self._send = send
         self._sending = asyncio.Lock()
@@ -398,9 +382,7 @@ class _Socket:
         self._task = asyncio.current_task()
         self._end: CloseError | None = None
         self._is_initialised = False
-        self._operations = SocketOperations(
-            endpoint.services, endpoint.documents, scope, self.send, self.close
-        )
+        self._operations = SocketOperations(endpoint, self)
 
     async def serve(self) -> None:
         """Serve it until it is closed, by either side, and log it."""
@@ -439,7 +421,7 @@ class _Socket:
 
         Return why the protocol has closed it, if it has.
         """
-        accepted = SUBPROTOCOL if SUBPROTOCOL in self._scope["subprotocols"] else None
+        accepted = SUBPROTOCOL if SUBPROTOCOL in self.scope["subprotocols"] else None
         await self._send({"type": "websocket.accept", "subprotocol": accepted})
         if accepted is None:
             raise CloseError(4406, f"Subprotocol not acceptable: it must be {SUBPROTOCOL}")
@@ -454,7 +436,7 @@ class _Socket:
             elif message.type == "ping":
                 await self.send({"type": "pong"})
             elif message.type == "subscribe":
-                if SCOPE_AUTHENTICATED_KEY not in self._scope:
+                if SCOPE_AUTHENTICATED_KEY not in self.scope:
                     raise CloseError(4401, "Unauthorized: send connection_init first")
                 await self._operations.start(message.id, message.payload or {})
             elif message.type == "complete":
@@ -465,7 +447,7 @@ class _Socket:
         """Authenticate the client, by its headers or what it sends in their place."""
         try:
             await self._operations.initialise(payload)
-            stream = Stream(self._scope[SCOPE_AUTHENTICATED_KEY], self._end_stream)
+            stream = Stream(self.scope[SCOPE_AUTHENTICATED_KEY], self._end_stream)
             self._slot.enter_context(self._services.streams.sockets.hold(stream))
         except HttpError as error:
             raise CloseError.from_http_error(error) from error
@@ -499,13 +481,13 @@ class _Socket:
 
     def _log(self, started: float, closed: CloseError | None) -> None:
         log_request(
-            self._scope["state"]["request_id"],
+            self.scope["state"]["request_id"],
             method="GET",
-            route=self._scope[SCOPE_ROUTE],
+            route=self.scope[SCOPE_ROUTE],
             status=101,
             duration_ms=(time.perf_counter() - started) * 1000,
             sent_bytes=self._sent_bytes,
-            client=get_client_address(self._scope),
-            key_id=self._scope.get(SCOPE_KEY_ID),
+            client=get_client_address(self.scope),
+            key_id=self.scope.get(SCOPE_KEY_ID),
             reason=None if closed is None else f"{closed.code} {closed.reason}",
         )

@@ -18,7 +18,7 @@ from websockets.exceptions import InvalidStatus
 
 import resolvers.changes
 from bench.report import ROOT, read_records
-from gateway.graphql import event_stream, streams, websocket
+from gateway.graphql import streams, websocket
 from gateway.graphql.streams import MAX_EVENTS_AT_A_TIME
 from gateway.graphql.websocket import MAX_OPERATIONS, OPERATION_METHOD, CloseError
 from gateway.server.websocket_connection import MAX_FRAMES_WITHOUT_KEY, MAX_MESSAGE_BYTES
@@ -501,7 +501,7 @@ async def test_a_client_that_leaves_ends_the_source(world: World) -> None:
 async def test_comments_keep_a_silent_stream_alive(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_stream, "HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(streams, "HEARTBEAT_SECONDS", 0.01)
 
     async with (
         serve(world) as service,
