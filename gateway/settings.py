@@ -24,6 +24,7 @@ from storage.mongo.connection import (
 from storage.records.kinds import is_storable
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 ENVIRONMENT_PREFIX = "FLOORGATE_"
 DRIVERS = ("motor", "pymongo")
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -38,20 +39,20 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 DIRECTORY = click.Path(path_type=Path, file_okay=False)
 
 
-class ValidatedText(click.ParamType[str]):
-    """Text that `validate` normalizes, or rejects with a ValueError.
+class Parsed(click.ParamType[T]):
+    """What `parse` makes of text, or rejects with a ValueError.
 
     The error message does not quote the text: a MongoDB URL may contain a password.
     """
 
-    def __init__(self, name: str, validate: Callable[[str], str]) -> None:
+    def __init__(self, name: str, parse: Callable[[str], T]) -> None:
         self.name = name
-        self.validate = validate
+        self.parse = parse
 
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the normalized text. Raises click.BadParameter."""
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> T:
+        """Return the parsed value. Raises click.BadParameter."""
         try:
-            return self.validate(value)
+            return self.parse(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
@@ -62,12 +63,12 @@ def _check_encoding(text: str) -> str:
     return text
 
 
-STORABLE_TEXT = ValidatedText("text", _check_encoding)
+STORABLE_TEXT = Parsed("text", _check_encoding)
 """An id or a name, which a shell may pass in another encoding."""
 id_option = functools.partial(click.option, type=STORABLE_TEXT, metavar="ID")
 
 
-class MongoUrl(ValidatedText):
+class MongoUrl(Parsed[str]):
     """A MongoDB URL, which contains no password if it comes from the command line."""
 
     def __init__(self) -> None:
@@ -152,13 +153,13 @@ class Settings:
         None, click.Choice(DRIVERS), "The MongoDB driver: motor for gateways unless set."
     )
     database: str = _setting(
-        "floorgate", ValidatedText("name", validate_database_name), "Name of the MongoDB database."
+        "floorgate", Parsed("name", validate_database_name), "Name of the MongoDB database."
     )
     host: str = _setting("127.0.0.1", str, "Address to listen on.")
     port: int = _setting(8443, click.IntRange(0, 65535), "Port to listen on; 0 takes a free one.")
     base_url: str | None = _setting(
         None,
-        ValidatedText("address", _parse_base_url),
+        Parsed("address", _parse_base_url),
         "Address that clients use; paging links start with it.",
     )
     tls_cert: Path | None = _setting(
@@ -370,6 +371,9 @@ def _add_option(name: str) -> Callable[[F], F]:
         show_default=item.default not in (None, "", False),
     )
 
+
+with_storage = with_settings(*STORAGE_OPTIONS)
+"""Adds the options of the storage to a command."""
 
 # `--env-file`: settings in a file of variables, which a reload reads anew.
 

@@ -26,7 +26,6 @@ from storage.changes.hub import ChangeHub
 from storage.errors import StorageError, UnavailableError
 from storage.importing.import_bundles import finish_interrupted_import
 from storage.mongo import driver, files
-from storage.mongo.connection import ConnectionSettings
 from storage.mongo.driver import PyMongoError
 from storage.mongo.shared_memory import WriteCounter
 from storage.mongo.tasks import run_in_background
@@ -68,9 +67,12 @@ async def open_state(
     Raises StartError if MongoDB cannot be used.
     """
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(
-            _open_database(settings.connection, write_counter.clock)
-        )
+        try:
+            client = await stack.enter_async_context(
+                open_database(settings.connection, clock=write_counter.clock)
+            )
+        except StorageError as error:
+            raise StartError(str(error)) from error
         await stack.enter_async_context(driver.open_read_connections(client))
         change_feed = ChangeFeed(client[settings.database], write_counter)
         bookmarks = PageBookmarks(change_feed) if settings.cache_mb else None
@@ -105,18 +107,6 @@ async def open_state(
 def _create_pool(workers: int, max_of_key: int | None = None) -> ProcessPool:
     """Create a worker's share of one process per core, and one more for a second API key."""
     return ProcessPool(max(1, (os.cpu_count() or 1) // workers) + 1, max_of_key)
-
-
-@asynccontextmanager
-async def _open_database(
-    connection: ConnectionSettings, clock: driver.ClusterClock
-) -> AsyncIterator[driver.Client]:
-    async with AsyncExitStack() as stack:
-        try:
-            client = await stack.enter_async_context(open_database(connection, clock=clock))
-        except StorageError as error:
-            raise StartError(str(error)) from error
-        yield client
 
 
 async def _finish_interrupted_imports(store: Store) -> None:

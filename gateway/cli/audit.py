@@ -1,37 +1,24 @@
 """`floorgate audit`: who changed what, when and from where."""
 
 from datetime import datetime
-from typing import Any
 
 import click
 import msgspec
 
 from gateway.cli.operator import complete_key_id, run_with_database
-from gateway.cli.terminal import build_table, print_table
-from gateway.settings import COUNT_OR_ZERO, STORAGE_OPTIONS, Settings, id_option, with_settings
+from gateway.cli.terminal import print_table
+from gateway.settings import COUNT_OR_ZERO, Parsed, Settings, id_option, with_storage
 from resolvers.request.times import parse_time
 from storage.administration.audit import ACTIONS, AuditFilter, AuditRecord, iter_audit_records
 from storage.mongo import driver
 
-
-class Time(click.ParamType[datetime]):
-    """A time in ISO 8601, in UTC if it has no offset."""
-
-    name = "time"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> datetime:
-        """Return the time. Raises click.BadParameter."""
-        try:
-            return parse_time(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+TIME = Parsed("time", parse_time)
+"""A time in ISO 8601, in UTC if it has no offset."""
 
 
 @click.command()
-@click.option("--since", type=Time(), metavar="ISO", help="Only records from this time on.")
-@click.option("--until", type=Time(), metavar="ISO", help="Only records from before this time.")
+@click.option("--since", type=TIME, metavar="ISO", help="Only records from this time on.")
+@click.option("--until", type=TIME, metavar="ISO", help="Only records from before this time.")
 @id_option("--actor", help="Only what this key has changed, or this operator.")
 @click.option("--action", type=click.Choice(ACTIONS), help="Only this action.")
 @id_option("--target", help="Only changes of this key, map, unit or the like.")
@@ -39,7 +26,7 @@ class Time(click.ParamType[datetime]):
     "--limit", type=COUNT_OR_ZERO, default=100, show_default=True, help="Records; 0 lists all."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one whole record per line, as JSON.")
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def audit(
     since: datetime | None,
     until: datetime | None,
@@ -51,7 +38,7 @@ def audit(
     settings: Settings,
 ) -> None:
     """List who changed what, when and from where, the latest first."""
-    table = build_table("Time", "Actor", "From", "Action", "Target", "Changes")
+    rows: list[list[str]] = []
 
     async def work(database: driver.Database) -> None:
         audit_filter = AuditFilter(
@@ -65,11 +52,11 @@ def audit(
             if as_json:
                 click.echo(msgspec.json.encode(record))
             else:
-                table.add_row(*_build_row(record))
+                rows.append(_build_row(record))
 
     run_with_database(settings, work)
     if not as_json:
-        print_table(table)
+        print_table(("Time", "Actor", "From", "Action", "Target", "Changes"), rows)
 
 
 def _build_row(record: AuditRecord) -> list[str]:

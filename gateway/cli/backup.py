@@ -20,7 +20,7 @@ from gateway.settings import (
     Settings,
     settings_from_parameters,
     with_options,
-    with_settings,
+    with_storage,
 )
 from storage.administration.audit import AUDIT_COLLECTION
 from storage.backup import backups
@@ -35,7 +35,7 @@ ARCHIVE_TYPE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 
 @click.command()
 @click.argument("archive", type=ARCHIVE_TYPE, metavar="ARCHIVE")
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def backup(archive: Path, settings: Settings) -> None:
     """Save the whole database, as of one moment, to the file ARCHIVE.
 

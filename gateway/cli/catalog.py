@@ -15,15 +15,7 @@ import click
 
 from gateway.cli.operator import find_missing_assets, run_with_database
 from gateway.cli.terminal import print_notes
-from gateway.settings import (
-    FILE,
-    PATH,
-    STORABLE_TEXT,
-    STORAGE_OPTIONS,
-    Settings,
-    id_option,
-    with_settings,
-)
+from gateway.settings import FILE, PATH, STORABLE_TEXT, Parsed, Settings, id_option, with_storage
 from storage.records.visibility import ALL_ASSETS, AssetScope
 
 if TYPE_CHECKING:
@@ -39,21 +31,10 @@ NETWORK_POLICIES = ("reprocess", "withdraw")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class LimitType(click.ParamType["RemovalLimit"]):
-    """A number of records, or a share of each kind."""
+def _parse_limit(text: str) -> RemovalLimit:
+    from storage.importing.removals import RemovalLimit
 
-    name = "limit"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> RemovalLimit:
-        """Return the limit; fails with a sentence."""
-        from storage.importing.removals import RemovalLimit
-
-        try:
-            return value if isinstance(value, RemovalLimit) else RemovalLimit.parse(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+    return RemovalLimit.parse(text)
 
 
 CHANGE_OPTIONS = (
@@ -61,7 +42,7 @@ CHANGE_OPTIONS = (
     click.option("--yes", is_flag=True, help="Change or remove records without asking."),
     click.option(
         "--max-removals",
-        type=LimitType(),
+        type=Parsed("limit", _parse_limit),
         metavar="N|N%",
         help="How many records may be removed, or which share of each kind.",
     ),
@@ -182,7 +163,7 @@ NETWORKS_OPTION = click.option(
 )
 @MAPPING_OPTION
 @with_change_options
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def import_(
     paths: tuple[str, ...],
     merge: bool,
@@ -224,7 +205,7 @@ def import_(
 @click.argument("ids", nargs=-1, required=True, type=STORABLE_TEXT, metavar="ID...")
 @NETWORKS_OPTION
 @with_change_options
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def remove(
     kind: str,
     ids: tuple[str, ...],
@@ -273,7 +254,7 @@ def remove(
     callback=require_suffix(".xlsx", ".csv"),
     help="Write a table (.xlsx or .csv) with a row for each unit, a column for each group.",
 )
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def export(
     asset_ids: tuple[str, ...],
     ndjson: bool,

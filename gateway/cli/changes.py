@@ -4,8 +4,8 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
@@ -52,7 +52,7 @@ def make_changes(
     What `removes` records is shown first, and at a terminal what changes them; it asks, and then
     makes only what it has shown.
     """
-    note_undo = partial(_note_unwritten_undo, path=request.undo_path, dry_run=dry_run)
+    wanted_undo = request.undo_path
     can_ask = sys.stdin.isatty() and STANDARD_INPUT not in paths  # else it is a bundle
     is_shown = not dry_run and (removes or can_ask)
     if is_shown and request.undo_path is None:
@@ -60,13 +60,16 @@ def make_changes(
         request = request._replace(undo_path=Path(f"floorgate-undo-{now}.ndjson"))
     echo = partial(click.echo, err=as_json)
     with ExitStack() as stack:
-        plan = stack.enter_context(_open_plan(plan_path)) if plan_path else None
-        keep_plan = plan.keep if plan else lambda: None
-        if plan is not None:
+        plan = None
+        if plan_path is not None:
+            if os.path.lexists(plan_path):
+                raise click.UsageError(f"{plan_path} exists; choose another name for the plan")
+            plan = stack.enter_context(change_plan.open_pending_file(plan_path))
             write = plan.write
             request = request._replace(
                 write_change=lambda change: write(msgspec.json.encode(change) + b"\n")
             )
+        keep_plan = plan.keep if plan else lambda: None
         if is_shown and not yes:
             if not settings.mongo_url:  # so that asking and writing share one start
                 stack.enter_context(embedded_mongo.run_embedded_mongo(settings.data_dir))
@@ -94,17 +97,10 @@ def make_changes(
         keep_plan()
     if dry_run and not as_json:
         _print_plan(summary, None, echo)
-    note_undo(summary)
+    if wanted_undo is not None and summary.undo is None:
+        reason = "a dry run changes nothing" if dry_run else "nothing is changed or removed"
+        summary.notes.append(f"{wanted_undo} is not written: {reason}")
     _print_result(summary, dry_run=dry_run, as_json=as_json)
-
-
-@contextmanager
-def _open_plan(path: Path) -> Iterator[change_plan.PendingFile]:
-    """Open a plan; what is not kept is deleted. Raises UsageError, and OSError with its name."""
-    if os.path.lexists(path):
-        raise click.UsageError(f"{path} exists; choose another name for the plan")
-    with change_plan.open_pending_file(path) as file:
-        yield file
 
 
 def _run(
@@ -129,13 +125,6 @@ def _run(
             )
 
         return run_with_database(settings, work, TIMEOUT_SECONDS, writes=not dry_run)
-
-
-def _note_unwritten_undo(summary: ImportSummary, path: Path | None, dry_run: bool) -> None:
-    """Say that there is nothing in the file for undoing that was asked for."""
-    if path is not None and summary.undo is None:
-        reason = "a dry run changes nothing" if dry_run else "nothing is changed or removed"
-        summary.notes.append(f"{path} is not written: {reason}")
 
 
 def _ask(planned: ImportSummary, request: change_plan.ChangeRequest) -> None:

@@ -15,7 +15,7 @@ import click
 import msgspec
 from packaging.requirements import Requirement
 
-from gateway.cli.terminal import build_table, print_table
+from gateway.cli.terminal import print_table
 from gateway.errors import TlsError
 from gateway.settings import (
     BYTES_PER_MB,
@@ -50,10 +50,8 @@ def doctor(as_json: bool, settings: Settings) -> None:
     if as_json:
         click.echo(msgspec.json.encode(findings))
     else:
-        table = build_table("Check", "Status", "Found", "What to do", whole=2)
-        for each in findings:
-            table.add_row(each.check, each.status, each.message, each.remedy)
-        print_table(table)
+        rows = ((each.check, each.status, each.message, each.remedy) for each in findings)
+        print_table(("Check", "Status", "Found", "What to do"), rows, whole=2)
     sys.exit(any(each.status == "error" for each in findings))
 
 

@@ -6,8 +6,8 @@ import click
 import msgspec
 
 from gateway.cli.operator import run_with_database
-from gateway.cli.terminal import build_table, print_table
-from gateway.settings import STORABLE_TEXT, STORAGE_OPTIONS, Settings, with_settings
+from gateway.cli.terminal import print_table
+from gateway.settings import STORABLE_TEXT, Settings, with_storage
 from storage.administration import trusted_documents
 
 
@@ -28,7 +28,7 @@ def documents() -> None:
     metavar="FILE_OR_DIR...",
     type=click.Path(path_type=Path, exists=True),
 )
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def register(paths: tuple[Path, ...], settings: Settings) -> None:
     """Register all documents of some files, or none if one of them is invalid.
 
@@ -53,7 +53,7 @@ def register(paths: tuple[Path, ...], settings: Settings) -> None:
 
 @documents.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print one document per line, as JSON.")
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def list_(as_json: bool, settings: Settings) -> None:
     """List the registered documents by the names of their operations."""
     found = run_with_database(settings, trusted_documents.list_documents)
@@ -61,21 +61,17 @@ def list_(as_json: bool, settings: Settings) -> None:
         for document in found:
             click.echo(msgspec.json.encode(document))
         return
-    table = build_table("SHA-256", "Operations", "Other ids", "Registered")
-    for document in found:
-        table.add_row(
-            document.sha256,
-            ", ".join(document.operations),
-            "\n".join(document.ids[1:]),
-            document.registered_at,
-        )
-    print_table(table)
+    rows = (
+        (each.sha256, ", ".join(each.operations), "\n".join(each.ids[1:]), each.registered_at)
+        for each in found
+    )
+    print_table(("SHA-256", "Operations", "Other ids", "Registered"), rows)
 
 
 @documents.command()
 @click.argument("ids", nargs=-1, metavar="[ID]...", type=STORABLE_TEXT)
 @click.option("--all", "is_all", is_flag=True, help="Remove all documents.")
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def remove(ids: tuple[str, ...], is_all: bool, settings: Settings) -> None:
     """Remove documents by their SHA-256, or any other of their ids."""
     if is_all == bool(ids):

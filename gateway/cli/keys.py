@@ -10,8 +10,8 @@ import click
 import orjson
 
 from gateway.cli.operator import find_key_id, find_missing_assets, run_with_database
-from gateway.cli.terminal import build_table, print_notes, print_table
-from gateway.settings import STORABLE_TEXT, STORAGE_OPTIONS, Settings, id_option, with_settings
+from gateway.cli.terminal import print_notes, print_table
+from gateway.settings import STORABLE_TEXT, Parsed, Settings, id_option, with_storage
 from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
 from storage.administration import api_keys
 from storage.mongo import driver
@@ -36,24 +36,18 @@ OPERATIONS = "gateway.cli.operations"
 """Imported only by commands that change keys: it takes a second, and `list` does without."""
 
 
-class Duration(click.ParamType[int]):
-    """A number of seconds, minutes, hours or days, in seconds, up to a number of days."""
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
-    name = "duration"
-    _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
-    def __init__(self, max_days: int) -> None:
-        self._max_days = max_days
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the seconds. Raises click.BadParameter."""
-        match = re.fullmatch(r"([0-9]{1,9})([smhd])|0", value)
-        if match is None:
-            self.fail(f"must be 0, or a number with s, m, h or d, such as 24h, not {value!r}")
-        seconds = 0 if value == "0" else int(match[1]) * self._UNITS[match[2]]
-        if seconds > self._max_days * self._UNITS["d"]:
-            self.fail(f"must be at most {self._max_days}d, not {value}")
-        return seconds
+def _parse_overlap(text: str) -> int:
+    """Return the seconds of a number of seconds, minutes, hours or days. Raises ValueError."""
+    match = re.fullmatch(r"([0-9]{1,9})([smhd])|0", text)
+    if match is None:
+        raise ValueError(f"must be 0, or a number with s, m, h or d, such as 24h, not {text!r}")
+    seconds = 0 if text == "0" else int(match[1]) * SECONDS[match[2]]
+    if seconds > api_keys.MAX_OVERLAP_DAYS * SECONDS["d"]:
+        raise ValueError(f"must be at most {api_keys.MAX_OVERLAP_DAYS}d, not {text}")
+    return seconds
 
 
 _permission_option = partial(
@@ -79,7 +73,7 @@ def keys() -> None:
     "--expires", metavar="ISO", help="When the key expires, such as 2027-01-31T12:00:00Z."
 )
 @click.option("--json", "as_json", is_flag=True, help='Print {"id": ..., "key": ...}.')
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def create(
     name: str,
     permissions: tuple[str, ...],
@@ -132,7 +126,7 @@ def create(
 @click.option("--all-assets", is_flag=True, help="The key sees every asset, also future ones.")
 @click.option("--expires", metavar="ISO", help=f"When it expires; `{NEVER}` removes its end.")
 @click.option("--json", "as_json", is_flag=True, help="Print the changed key as JSON.")
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def update(
     key_id: str,
     name: str | None,
@@ -186,7 +180,7 @@ def update(
 @click.argument("key_id", type=STORABLE_TEXT, metavar="ID")
 @click.option(
     "--overlap",
-    type=Duration(api_keys.MAX_OVERLAP_DAYS),
+    type=Parsed("duration", _parse_overlap),
     default="24h",
     show_default=True,
     help="How long the old key goes on working, such as 30m or 7d; 0 ends it at once.",
@@ -197,7 +191,7 @@ def update(
     help="When the new key expires; by default it lasts as long as the old one was to.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the new key and the old as JSON.")
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def rotate(
     key_id: str, overlap: int, expires: str | None, as_json: bool, settings: Settings
 ) -> None:
@@ -239,7 +233,7 @@ def rotate(
 
 @keys.command()
 @click.argument("key_id", type=STORABLE_TEXT, metavar="ID")
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def revoke(key_id: str, settings: Settings) -> None:
     """Revoke a key. Every gateway rejects it within a second.
 
@@ -257,7 +251,7 @@ def revoke(key_id: str, settings: Settings) -> None:
 
 @keys.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def list_(as_json: bool, settings: Settings) -> None:
     """List all keys, including expired and revoked ones."""
     found = run_with_database(settings, api_keys.list_api_keys)
@@ -266,19 +260,19 @@ def list_(as_json: bool, settings: Settings) -> None:
     if as_json:
         click.echo(orjson.dumps(records))
         return
-    table = build_table("Id", "Name", "Assets", "Permissions", "Created", "Expires", "Last used")
-    for key in records:
-        assets = key["asset_ids"]
-        table.add_row(
+    rows = (
+        (
             key["id"],
             key["name"],
-            "all" if assets is None else "\n".join(assets),
+            "all" if key["asset_ids"] is None else "\n".join(key["asset_ids"]),
             "\n".join(_describe_permissions(key)),
             key["created_at"],
             f"revoked {key['revoked_at']}" if key["revoked_at"] else key["expires_at"],
             key["last_used_at"],
         )
-    print_table(table)
+        for key in records
+    )
+    print_table(("Id", "Name", "Assets", "Permissions", "Created", "Expires", "Last used"), rows)
 
 
 def _print_key(created: dict[str, Any], *, as_json: bool) -> None:

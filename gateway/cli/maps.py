@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from gateway.cli.catalog import NETWORK_POLICIES
 from gateway.cli.operator import run_with_database
-from gateway.cli.terminal import build_table, print_table
+from gateway.cli.terminal import print_table
 from gateway.settings import (
     DIRECTORY,
     FILE,
@@ -24,7 +24,7 @@ from gateway.settings import (
     STORAGE_OPTIONS,
     Settings,
     id_option,
-    with_settings,
+    with_storage,
 )
 from resolvers.request.errors import NotFoundError
 
@@ -79,7 +79,7 @@ def _with_part_options(command: Any) -> Any:
 @maps.command()
 @click.argument("map_id", type=STORABLE_TEXT, metavar="MAP_ID")
 @_with_part_options
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def close(map_id: str, settings: Settings, **ids: tuple[str, ...]) -> None:
     """Close connectors, doors and spaces of a map, in addition to those that are closed.
 
@@ -100,7 +100,7 @@ def close(map_id: str, settings: Settings, **ids: tuple[str, ...]) -> None:
 @click.argument("map_id", type=STORABLE_TEXT, metavar="MAP_ID")
 @_with_part_options
 @click.option("--all", "is_all", is_flag=True, help="Open all that is closed.")
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def open_(map_id: str, is_all: bool, settings: Settings, **ids: tuple[str, ...]) -> None:
     """Open connectors, doors and spaces of a map that are closed."""
     if is_all == any(ids.values()):
@@ -129,7 +129,7 @@ def open_(map_id: str, is_all: bool, settings: Settings, **ids: tuple[str, ...])
 @maps.command()
 @click.argument("map_id", type=STORABLE_TEXT, metavar="MAP_ID")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def closures(map_id: str, as_json: bool, settings: Settings) -> None:
     """List what is closed on a map."""
 
@@ -149,7 +149,7 @@ def closures(map_id: str, as_json: bool, settings: Settings) -> None:
 @maps.command()
 @click.argument("map_id", type=STORABLE_TEXT, metavar="MAP_ID")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def closable(map_id: str, as_json: bool, settings: Settings) -> None:
     """List what can be closed on a map: its connectors, doors and spaces."""
 
@@ -180,11 +180,17 @@ def closable(map_id: str, as_json: bool, settings: Settings) -> None:
         ]
         click.echo(orjson.dumps(items))
         return
-    table = build_table("Id", "Part", "Kind", "Name", "Where")
-    for item in found:
-        places = "; ".join(f"{place.x:g},{place.y:g} on {place.floor_id}" for place in item.places)
-        table.add_row(item.part_id, item.part, item.kind or "", item.name or "", places)
-    print_table(table)
+    rows = (
+        (
+            item.part_id,
+            item.part,
+            item.kind or "",
+            item.name or "",
+            "; ".join(f"{place.x:g},{place.y:g} on {place.floor_id}" for place in item.places),
+        )
+        for item in found
+    )
+    print_table(("Id", "Part", "Kind", "Name", "Where"), rows)
 
 
 def _change_closures(
@@ -268,7 +274,7 @@ def _print_closures(closed: Closures) -> None:
     type=FILE,
     help="Where to write the picture; by default to the standard output.",
 )
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def picture(
     map_id: str,
     level: str | None,
@@ -356,7 +362,7 @@ def picture(
 )
 @click.option("--verbose", is_flag=True, help="List all problems, not only the first of a cause.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-@with_settings(*STORAGE_OPTIONS)
+@with_storage
 def process_(
     map_id: str | None,
     sources: tuple[Path, ...],

@@ -57,22 +57,16 @@ class DrawingCheck(msgspec.Struct, frozen=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the check as JSON has it: file, error or summary, warnings."""
+        error, summary = None, None
         if self.error is not None:
-            error = {
-                "message": self.error.message,
-                "line": self.error.line,
-                "column": self.error.column,
-            }
-            return {"file": self.name, "error": error, "summary": None, "warnings": []}
+            error = {name: getattr(self.error, name) for name in ("message", "line", "column")}
+        elif self.parsed is not None:
+            summary = self.parsed.summary._asdict()
         warnings = [
-            {
-                **{name: value for name, value in msgspec.to_builtins(warning).items()},
-                "places": [place._asdict() for place in warning.places],
-            }
+            msgspec.to_builtins(warning) | {"places": [place._asdict() for place in warning.places]}
             for warning in self.warnings
         ]
-        summary = self.parsed.summary._asdict() if self.parsed else None
-        return {"file": self.name, "error": None, "summary": summary, "warnings": warnings}
+        return {"file": self.name, "error": error, "summary": summary, "warnings": warnings}
 
     def to_lines(self) -> Iterator[str]:
         """Yield a line for each place, in the form of compilers, and a summary."""
@@ -93,29 +87,10 @@ class DrawingCheck(msgspec.Struct, frozen=True):
             yield f"{self.name}: {format_summary(self.parsed.summary, self.mistakes)}"
 
 
-def check_drawing(
-    name: str, svg: bytes, *, force: bool = False, max_places: int = MAX_PLACES
-) -> DrawingCheck:
-    """Parse a drawing within the limit of CPU time; `name` is that of its file.
-
-    >>> check = check_drawing("plan.svg", b"<svg><text>Gym</text></svg>")
-    >>> [*check.to_lines()][-1]
-    'plan.svg: 0 levels, 0 units, 0 hit areas, 0 other shapes; 3 warnings'
-    """
-    try:
-        with limit_cpu_time():
-            return DrawingCheck(name, parse_unit_map(svg, force=force, max_places=max_places))
-    except ParsingError as error:
-        return DrawingCheck(name, error=error)
-    except Exception as error:  # a fault of the parser must not stop the other drawings
-        fault = f"{type(error).__name__}: {error}"
-        return DrawingCheck(name, error=ParsingError(f"the parser has a fault; report it: {fault}"))
-
-
 def check_drawing_file(
     file: str, *, force: bool = False, max_places: int = MAX_PLACES
 ) -> DrawingCheck:
-    """Check the drawing in a file, or in standard input if it is `-`.
+    """Parse the drawing in a file, or in standard input if it is `-`, in a limited CPU time.
 
     A file that cannot be read is rejected as one that cannot be parsed.
     """
@@ -123,9 +98,15 @@ def check_drawing_file(
     name = "standard input" if is_stdin else file
     try:
         svg = sys.stdin.buffer.read() if is_stdin else Path(file).read_bytes()
+        with limit_cpu_time():
+            return DrawingCheck(name, parse_unit_map(svg, force=force, max_places=max_places))
     except OSError as error:
         return DrawingCheck(name, error=ParsingError(str(error.strerror)))
-    return check_drawing(name, svg, force=force, max_places=max_places)
+    except ParsingError as error:
+        return DrawingCheck(name, error=error)
+    except Exception as error:  # a fault of the parser must not stop the other drawings
+        fault = f"{type(error).__name__}: {error}"
+        return DrawingCheck(name, error=ParsingError(f"the parser has a fault; report it: {fault}"))
 
 
 def format_summary(summary: MapSummary, mistakes: list[ParseWarning]) -> str:
@@ -211,7 +192,11 @@ def parse(
             click.echo(f"Error: {checked.name}: {checked.error}", err=True)
         else:
             _print_warnings(checked)
-            _write(_format(checked.parsed, svg, pretty), targets[index] if output else None)
+            content = _format(checked.parsed, svg, pretty)
+            if output:
+                targets[index].write_bytes(content)
+            else:
+                click.echo(content)
     if as_json:
         click.echo(orjson.dumps(checks, option=orjson.OPT_INDENT_2))
     if has_failed:
@@ -259,13 +244,6 @@ def _format(parsed: ParsedUnitMap, svg: bool, pretty: bool) -> bytes:
     if svg:
         return to_svg(parsed.to_dict()).encode()
     return orjson.dumps(parsed.to_dict(), option=orjson.OPT_INDENT_2) if pretty else parsed.json
-
-
-def _write(content: bytes, target: Path | None) -> None:
-    if target is None:
-        click.echo(content)
-    else:
-        target.write_bytes(content)
 
 
 def _print_warnings(checked: DrawingCheck) -> None:

@@ -54,7 +54,8 @@ def serve(demo: bool, settings: Settings) -> None:
         if not is_check:
             started = _start_mongod(settings, stack)
             if demo and predecessor is None:
-                started.result()
+                if started is not None:
+                    started.result()
                 on_ready = _load_demo(settings, certificate, stack)
         status = server.serve(
             _build_server_config(settings, certificate),
@@ -68,15 +69,13 @@ def serve(demo: bool, settings: Settings) -> None:
     sys.exit(status)
 
 
-def _start_mongod(settings: Settings, stack: ExitStack) -> Future[str | None]:
+def _start_mongod(settings: Settings, stack: ExitStack) -> Future[str] | None:
     """Start the embedded mongod, if used, while the workers start, which wait for it.
 
     They report why it does not start. The supervisor keeps it running while a worker is replaced.
     """
     if settings.mongo_url:
-        started = Future[str | None]()
-        started.set_result(None)
-        return started
+        return None
     from storage.embedded import embedded_mongo
 
     pool = stack.enter_context(ThreadPoolExecutor(1))

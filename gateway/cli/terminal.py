@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -19,19 +19,20 @@ if TYPE_CHECKING:
 PIPE_COLUMNS = 100_000
 
 
-def build_table(*titles: str, whole: int = 1) -> Table:
-    """Return a table whose first `whole` columns are never cut or folded, so that ids in them can
-    be copied from the narrowest terminal."""
-    return Table(
-        *(
-            Column(title, no_wrap=True) if number < whole else Column(title, overflow="fold")
-            for number, title in enumerate(titles)
-        )
+def print_table(
+    titles: Sequence[str], rows: Iterable[Iterable[str | None]], whole: int = 1
+) -> None:
+    """Print a table: within the width of a terminal, and in a pipe as wide as it is.
+
+    Its first `whole` columns are never cut or folded, so that ids in them can be copied from the
+    narrowest terminal.
+    """
+    table = Table(
+        *(Column(title, no_wrap=True) for title in titles[:whole]),
+        *(Column(title, overflow="fold") for title in titles[whole:]),
     )
-
-
-def print_table(table: Table) -> None:
-    """Print a table: within the width of a terminal, and in a pipe as wide as it is."""
+    for row in rows:
+        table.add_row(*row)
     console = Console(markup=False, emoji=False)  # names may hold [brackets] and :colons:
     if not console.is_terminal:
         console.width = PIPE_COLUMNS

@@ -91,15 +91,9 @@ class GraphQLEndpoint:
             document = await self.documents.find(graphql_request, caller.key_id)
             if document.is_new:
                 request.scope[SCOPE_KEEPS_DOCUMENT] = True
-            response = None
-            if accepts_event_stream(accept):
-                response = await self._find_stream(
-                    request, caller, graphql_request, document, media_type
-                )
-            if response is None:
-                response = await self._respond(
-                    request, caller, graphql_request, document, media_type
-                )
+            response = await self._respond(
+                request, caller, graphql_request, document, accept, media_type
+            )
             self.documents.keep(document, caller.key_id)
             return response
         except HttpError as error:
@@ -114,37 +108,25 @@ class GraphQLEndpoint:
             status = 400 if media_type == GRAPHQL_RESPONSE_MEDIA_TYPE else 200
             return _json_response(status, {"errors": errors}, media_type)
 
-    async def _find_stream(
-        self,
-        request: Request,
-        caller: Caller,
-        graphql_request: GraphQLRequest,
-        document: RequestedDocument,
-        media_type: str,
-    ) -> ASGIApp | None:
-        """Return the stream of a subscription, or of any operation if that is all that is wanted.
-
-        Clients that prefer JSON get it for queries. Raises HttpError and InvalidOperationError.
-        """
-        name, variables = graphql_request.operation_name, graphql_request.variables
-        operation = await self.service.load_client_operation(document.text, name, variables)
-        request.scope[SCOPE_OPERATION] = operation.name
-        if media_type != EVENT_STREAM_MEDIA_TYPE and not operation.is_subscription:
-            return None
-        return await self.streams.respond(operation, variables, caller, request)
-
     async def _respond(
         self,
         request: Request,
         caller: Caller,
         graphql_request: GraphQLRequest,
         document: RequestedDocument,
+        accept: str,
         media_type: str,
     ) -> ASGIApp:
-        """Return the cached response, or run the operation. Raises HttpError, and
+        """Return the cached response or a stream, or run the operation. Raises HttpError, and
         InvalidOperationError.
         """
         name, variables = graphql_request.operation_name, graphql_request.variables
+        if accepts_event_stream(accept):
+            operation = await self.service.load_client_operation(document.text, name, variables)
+            request.scope[SCOPE_OPERATION] = operation.name
+            # Clients that prefer JSON get it for queries.
+            if media_type == EVENT_STREAM_MEDIA_TYPE or operation.is_subscription:
+                return await self.streams.respond(operation, variables, caller, request)
         executor = self.service.executor
         context = self.service.create_context(caller, request)
         context.budget.max_bytes = executor.limits.response_bytes

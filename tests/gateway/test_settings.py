@@ -101,7 +101,7 @@ def test_settings_survive_pickling_for_worker_processes() -> None:
 
 
 def test_every_setting_has_an_option_with_help() -> None:
-    command = with_settings(*ALL_OPTIONS)(click.command(lambda **_: None))
+    command = click.command(with_settings(*ALL_OPTIONS)(lambda settings: None))
     text = CliRunner().invoke(command, ["--help"], terminal_width=200).output
     for name in ALL_OPTIONS:
         assert f"--{name.replace('_', '-')}" in text
