@@ -59,13 +59,11 @@ class Excess(NamedTuple):
     wait_seconds: float
 
 
+@dataclass(slots=True)
 class _Count:
-    __slots__ = ("bad_keys", "next_line_at")
-
-    def __init__(self) -> None:
-        self.bad_keys = 0
-        """Since the last log line."""
-        self.next_line_at = 0.0
+    bad_keys: int = 0
+    """Since the last log line."""
+    next_line_at: float = 0.0
 
 
 class BadKeyThrottle:

@@ -29,7 +29,7 @@ ENVIRONMENT_PREFIX = "FLOORGATE_"
 DRIVERS = ("motor", "pymongo")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("json", "text")
-_DEFAULT_QUERY_LIMITS = QueryLimits()
+_LIMITS = QueryLimits()
 _BASE_URL = re.compile(r"https://[^\s?#@\\<>\"]+")
 BYTES_PER_MB = 1_000_000
 POSITIVE_COUNT = click.IntRange(min=1)
@@ -233,27 +233,25 @@ class Settings:
         "File that log lines are appended to, instead of standard error; it may be renamed.",
     )
     graphql_depth: int = _setting(
-        _DEFAULT_QUERY_LIMITS.depth, POSITIVE_COUNT, "Maximum nesting depth of a GraphQL operation."
+        _LIMITS.depth, POSITIVE_COUNT, "Maximum nesting depth of a GraphQL operation."
     )
     graphql_aliases: int = _setting(
-        _DEFAULT_QUERY_LIMITS.aliases, POSITIVE_COUNT, "Maximum aliases in a GraphQL operation."
+        _LIMITS.aliases, POSITIVE_COUNT, "Maximum aliases in a GraphQL operation."
     )
     graphql_tokens: int = _setting(
-        _DEFAULT_QUERY_LIMITS.tokens, POSITIVE_COUNT, "Maximum tokens in a GraphQL document."
+        _LIMITS.tokens, POSITIVE_COUNT, "Maximum tokens in a GraphQL document."
     )
     graphql_breadth: int = _setting(
-        _DEFAULT_QUERY_LIMITS.breadth,
+        _LIMITS.breadth,
         POSITIVE_COUNT,
         "Maximum fields selected of one object in a GraphQL operation.",
     )
     graphql_cost: int = _setting(
-        _DEFAULT_QUERY_LIMITS.cost,
-        POSITIVE_COUNT,
-        "Maximum records that a GraphQL operation may request.",
+        _LIMITS.cost, POSITIVE_COUNT, "Maximum records that a GraphQL operation may request."
     )
 
     graphql_response_mb: int = _setting(
-        _DEFAULT_QUERY_LIMITS.response_bytes // BYTES_PER_MB,
+        _LIMITS.response_bytes // BYTES_PER_MB,
         POSITIVE_COUNT,
         "Maximum size of a GraphQL response in MB, before compression.",
     )

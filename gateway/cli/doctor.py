@@ -44,7 +44,10 @@ def doctor(as_json: bool, settings: Settings) -> None:
     from resolvers.routable_maps import is_loadable
 
     findings = [
-        *_check_machine(settings),
+        _check_packages(),
+        _check_disk(settings.data_dir),
+        _check_open_files(settings),
+        _check_certificate(settings),
         *asyncio.run(inspect_database(settings.command_connection, is_loadable)),
     ]
     if as_json:
@@ -53,13 +56,6 @@ def doctor(as_json: bool, settings: Settings) -> None:
         rows = ((each.check, each.status, each.message, each.remedy) for each in findings)
         print_table(("Check", "Status", "Found", "What to do"), rows, whole=2)
     sys.exit(any(each.status == "error" for each in findings))
-
-
-def _check_machine(settings: Settings) -> Iterator[Finding]:
-    yield _check_packages()
-    yield _check_disk(settings.data_dir)
-    yield _check_open_files(settings)
-    yield _check_certificate(settings)
 
 
 def _check_packages() -> Finding:

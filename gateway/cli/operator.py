@@ -178,8 +178,5 @@ async def find_missing_assets(
     known = await store.list_ids(ASSETS, ALL_ASSETS, where, len(asset_ids))
     missing = [asset for asset in asset_ids if asset not in known]
     ids = await store.list_ids(ASSETS, ALL_ASSETS, {}, MAX_COMPARED_ASSETS) if missing else []
-    return {asset: _suggest_assets(get_close_matches(asset, ids)) for asset in missing}
-
-
-def _suggest_assets(similar: Sequence[str]) -> str:
-    return f"; did you mean {' or '.join(map(repr, similar))}?" if similar else ""
+    similar = {asset: " or ".join(map(repr, get_close_matches(asset, ids))) for asset in missing}
+    return {asset: f"; did you mean {each}?" if each else "" for asset, each in similar.items()}

@@ -191,7 +191,9 @@ def parse(
         elif checked.parsed is None:
             click.echo(f"Error: {checked.name}: {checked.error}", err=True)
         else:
-            _print_warnings(checked)
+            for warning in checked.warnings:  # --check prints all places and what to do
+                kind = "Note" if warning.is_note else "Warning"
+                click.echo(f"{kind}: {checked.name}: {warning}", err=True)
             content = _format(checked.parsed, svg, pretty)
             if output:
                 targets[index].write_bytes(content)
@@ -244,10 +246,3 @@ def _format(parsed: ParsedUnitMap, svg: bool, pretty: bool) -> bytes:
     if svg:
         return to_svg(parsed.to_dict()).encode()
     return orjson.dumps(parsed.to_dict(), option=orjson.OPT_INDENT_2) if pretty else parsed.json
-
-
-def _print_warnings(checked: DrawingCheck) -> None:
-    """Print one line for each cause; --check prints all places and what to do."""
-    for warning in checked.warnings:
-        kind = "Note" if warning.is_note else "Warning"
-        click.echo(f"{kind}: {checked.name}: {warning}", err=True)

@@ -54,6 +54,10 @@ from schema.query_size import estimate_bytes
 from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
 
 GRAPHQL_RESPONSE_MEDIA_TYPE = "application/graphql-response+json"
+NOT_ACCEPTABLE = (
+    f"Accept must name {GRAPHQL_RESPONSE_MEDIA_TYPE} or {JSON_MEDIA_TYPE}, or"
+    f" {EVENT_STREAM_MEDIA_TYPE} for a stream"
+)
 COST_HEADER = b"floorgate-cost"
 """What an operation may cost, before it runs: the number that the limit `cost` is about."""
 PERSISTED_QUERY_CODES = frozenset(("PERSISTED_QUERY_NOT_FOUND", "PERSISTED_QUERY_NOT_SUPPORTED"))
@@ -86,7 +90,7 @@ class GraphQLEndpoint:
         try:
             caller = await self.service.authenticate(request)
             if accepted is None:
-                raise _not_acceptable_error()
+                raise HttpError(406, NOT_ACCEPTABLE, "NOT_ACCEPTABLE")
             graphql_request = await read_graphql_request(request)
             document = await self.documents.find(graphql_request, caller.key_id)
             if document.is_new:
@@ -147,7 +151,8 @@ class GraphQLEndpoint:
             operation = await self.service.load_client_operation(document.text, name, variables)
             request.scope[SCOPE_OPERATION] = operation.name
             if operation.is_subscription:
-                raise _no_stream_error()
+                message = f"A subscription needs Accept: {EVENT_STREAM_MEDIA_TYPE}, or a WebSocket"
+                raise HttpError(406, message, "NOT_ACCEPTABLE")
             if not operation.is_query and request.method != "POST":
                 raise method_not_allowed_error(["OPTIONS", "POST"])
             work = self.service.run_operation(operation, variables, context)
@@ -209,20 +214,6 @@ def negotiate_media_type(accept: str) -> str | None:
     return best if offered[best] > 0 else None
 
 
-def _not_acceptable_error() -> HttpError:
-    return HttpError(
-        406,
-        f"Accept must name {GRAPHQL_RESPONSE_MEDIA_TYPE} or {JSON_MEDIA_TYPE}, or"
-        f" {EVENT_STREAM_MEDIA_TYPE} for a stream",
-        "NOT_ACCEPTABLE",
-    )
-
-
-def _no_stream_error() -> HttpError:
-    message = f"A subscription needs Accept: {EVENT_STREAM_MEDIA_TYPE}, or a WebSocket"
-    return HttpError(406, message, "NOT_ACCEPTABLE")
-
-
 def _error_response(error: HttpError, media_type: str, request_id: str) -> Response:
     body = {"errors": format_errors([error], request_id)}
     if media_type == EVENT_STREAM_MEDIA_TYPE:  # a stream that never began
@@ -255,7 +246,7 @@ async def write_result(
         refused = OperationResult(None, [GraphQLError(str(error), extensions=error.extensions)])
         status, body, headers = _describe_result(refused, media_type, request_id)
         content = orjson.dumps(body)
-    return _content_response(status, content, media_type, headers)
+    return _json_response(status, content, media_type, headers)
 
 
 async def serialize_result(result: OperationResult, context: Context, request_id: str) -> bytes:
@@ -285,11 +276,6 @@ def _describe_result(
 def _json_response(
     status: int, body: Any, media_type: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    return _content_response(status, orjson.dumps(body), media_type, headers or {})
-
-
-def _content_response(
-    status: int, content: bytes, media_type: str, headers: Mapping[str, str]
-) -> Response:
-    raw_headers = [*_HEADERS, *encode_headers(headers)]
+    content = body if isinstance(body, bytes) else orjson.dumps(body)
+    raw_headers = [*_HEADERS, *encode_headers(headers or {})]
     return CompleteResponse(content, status, f"{media_type}; charset=utf-8", raw_headers)
