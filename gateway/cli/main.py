@@ -22,7 +22,7 @@ COMMANDS = {
         "Load catalog bundles: all of them, or nothing if any is invalid.",
     ),
     "check": (
-        "check:check",
+        "catalog:check",
         "Check catalog bundles, spreadsheets and drawings (FILE.svg), and print all that is wrong.",
     ),
     "remove": (
