@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
+from gateway.cli.administration import CREATE_KEY
 from gateway.cli.catalog import DEMO_BUNDLE
-from gateway.cli.keys import CREATE_KEY
 from gateway.cli.operations import run_document
 from gateway.cli.operator import run_with_database
 from gateway.server import server

@@ -42,12 +42,15 @@ COMMANDS = {
         "backup:restore",
         "Replace the whole database by what floorgate backup has saved: all of it, or nothing.",
     ),
-    "keys": ("keys:keys", "Create, list, change, rotate and revoke API keys."),
+    "keys": ("administration:keys", "Create, list, change, rotate and revoke API keys."),
     "documents": (
-        "documents:documents",
+        "administration:documents",
         "Register the GraphQL documents of your clients, and list and remove them.",
     ),
-    "audit": ("audit:audit", "List who changed what, when and from where, the latest first."),
+    "audit": (
+        "administration:audit",
+        "List who changed what, when and from where, the latest first.",
+    ),
     "doctor": (
         "doctor:doctor",
         "Check versions, disk, certificate, MongoDB and its content; say what to do.",

@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 from pymongo import MongoClient
 
-from gateway.cli.operator import MAX_CANDIDATES
+from gateway.cli.administration import MAX_CANDIDATES
 from gateway.graphql.request import hash_document
 from resolvers.request.caller import PERMISSIONS
 from storage.administration.api_keys import hash_key, is_well_formed

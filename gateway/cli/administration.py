@@ -1,19 +1,25 @@
-"""`floorgate keys`: create, list, change, rotate and revoke API keys."""
+"""`floorgate keys`, `documents` and `audit`: the API keys, the GraphQL documents that gateways with
+--trusted-documents run, and who changed what, when and from where.
+"""
 
 import re
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 import orjson
 
-from gateway.cli.operator import find_key_id, find_missing_assets, run_with_database
+from gateway.cli.operator import find_missing_assets, run_with_database
 from gateway.cli.terminal import print_notes, print_table
-from gateway.settings import STORABLE_TEXT, Parsed, Settings, id_option, with_storage
+from gateway.settings import COUNT_OR_ZERO, STORABLE_TEXT, Parsed, Settings, id_option, with_storage
 from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
-from storage.administration import api_keys
+from resolvers.request.times import parse_time
+from storage.administration import api_keys, trusted_documents
+from storage.administration.audit import ACTIONS, AuditFilter, AuditRecord, iter_audit_records
 from storage.mongo import driver
 
 NEVER = "never"
@@ -252,7 +258,7 @@ def revoke(key_id: str, settings: Settings) -> None:
 @keys.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 @with_storage
-def list_(as_json: bool, settings: Settings) -> None:
+def list_keys(as_json: bool, settings: Settings) -> None:
     """List all keys, including expired and revoked ones."""
     found = run_with_database(settings, api_keys.list_api_keys)
     found.sort(key=lambda key: (key.created_at, key.id))
@@ -273,6 +279,50 @@ def list_(as_json: bool, settings: Settings) -> None:
         for key in records
     )
     print_table(("Id", "Name", "Assets", "Permissions", "Created", "Expires", "Last used"), rows)
+
+
+MIN_PREFIX_CHARACTERS = 8
+"""`key_` and four more."""
+MAX_CANDIDATES = 10
+
+
+async def find_key_id(database: driver.Database, text: str) -> str:
+    """Return the id that is this text, or else the only one that begins so.
+
+    Raises ClickException, which says what is right.
+    """
+    found = await api_keys.list_keys_by_prefix(database, text, MAX_CANDIDATES + 1)
+    if found and found[0].id == text:
+        return text
+    if len(text) < MIN_PREFIX_CHARACTERS:
+        raise click.ClickException(
+            f"There is no key with the id {text!r}: give a whole id of `floorgate keys list`, or at"
+            f" least its first {MIN_PREFIX_CHARACTERS} characters"
+        )
+    if not found:
+        raise click.ClickException(
+            f"There is no key with the id {text!r}, and none that begins so: `floorgate keys list`"
+            " shows all ids"
+        )
+    if len(found) > 1:
+        candidates = ", ".join(
+            f"{key.id} ({key.name}{', revoked' if key.revoked_at else ''})"
+            for key in found[:MAX_CANDIDATES]
+        )
+        more = ", ..." if len(found) > MAX_CANDIDATES else ""
+        raise click.ClickException(
+            f"Several keys have ids that begin with {text!r}: {candidates}{more}"
+        )
+    return found[0].id
+
+
+async def complete_key_id(database: driver.Database, text: str | None) -> str | None:
+    """Return the id of the only key that begins so; the text itself if no key does, as ids of
+    other records may be meant. Raises ClickException if several do."""
+    is_prefix = text is not None and len(text) >= MIN_PREFIX_CHARACTERS
+    if text is None or not is_prefix or not await api_keys.list_keys_by_prefix(database, text, 1):
+        return text
+    return await find_key_id(database, text)
 
 
 def _print_key(created: dict[str, Any], *, as_json: bool) -> None:
@@ -322,3 +372,141 @@ async def _build_asset_notes(database: driver.Database, asset_ids: Sequence[str]
     """Return a note for each asset that does not exist, with the ids that it may have meant."""
     missing = await find_missing_assets(database, asset_ids)
     return [f"there is no asset {asset!r} yet{hint or '.'}" for asset, hint in missing.items()]
+
+
+@click.group()
+def documents() -> None:
+    """Register the GraphQL documents of your clients, and list and remove them.
+
+    Clients send the id of a registered document instead of its text. Gateways that were started
+    with --trusted-documents run no others.
+    """
+
+
+@documents.command()
+@click.argument(
+    "paths",
+    nargs=-1,
+    required=True,
+    metavar="FILE_OR_DIR...",
+    type=click.Path(path_type=Path, exists=True),
+)
+@with_storage
+def register(paths: tuple[Path, ...], settings: Settings) -> None:
+    """Register all documents of some files, or none if one of them is invalid.
+
+    A file has one document (.graphql, .gql), or is a manifest (.json) of Apollo's
+    generate-persisted-query-manifest, of Relay's compiler, or of graphql-codegen's client preset.
+    Documents that are registered already stay as they are. Gateways run new ones at once.
+    """
+    # Here, as the schema takes long to import.
+    from gateway.cli.document_files import read_documents
+
+    found = read_documents(paths)
+    result = run_with_database(
+        settings,
+        lambda database: trusted_documents.register_documents(database, found),
+        writes=True,
+    )
+    click.echo(
+        f"{result.added:,} registered, {result.changed:,} with new ids,"
+        f" {result.unchanged:,} were registered already"
+    )
+
+
+@documents.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print one document per line, as JSON.")
+@with_storage
+def list_documents(as_json: bool, settings: Settings) -> None:
+    """List the registered documents by the names of their operations."""
+    found = run_with_database(settings, trusted_documents.list_documents)
+    if as_json:
+        for document in found:
+            click.echo(msgspec.json.encode(document))
+        return
+    rows = (
+        (each.sha256, ", ".join(each.operations), "\n".join(each.ids[1:]), each.registered_at)
+        for each in found
+    )
+    print_table(("SHA-256", "Operations", "Other ids", "Registered"), rows)
+
+
+@documents.command("remove")
+@click.argument("ids", nargs=-1, metavar="[ID]...", type=STORABLE_TEXT)
+@click.option("--all", "is_all", is_flag=True, help="Remove all documents.")
+@with_storage
+def remove_documents(ids: tuple[str, ...], is_all: bool, settings: Settings) -> None:
+    """Remove documents by their SHA-256, or any other of their ids."""
+    if is_all == bool(ids):
+        raise click.UsageError("give at least one ID, or --all")
+    wanted = None if is_all else [id.removeprefix("sha256:") for id in ids]
+    removed = run_with_database(
+        settings,
+        lambda database: trusted_documents.remove_documents(database, wanted),
+        writes=True,
+    )
+    for digest in removed:
+        click.echo(f"removed: {digest}")
+    if not removed:
+        click.echo("no such document is registered")
+
+
+TIME = Parsed("time", parse_time)
+"""A time in ISO 8601, in UTC if it has no offset."""
+
+
+@click.command()
+@click.option("--since", type=TIME, metavar="ISO", help="Only records from this time on.")
+@click.option("--until", type=TIME, metavar="ISO", help="Only records from before this time.")
+@id_option("--actor", help="Only what this key has changed, or this operator.")
+@click.option("--action", type=click.Choice(ACTIONS), help="Only this action.")
+@id_option("--target", help="Only changes of this key, map, unit or the like.")
+@click.option(
+    "--limit", type=COUNT_OR_ZERO, default=100, show_default=True, help="Records; 0 lists all."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one whole record per line, as JSON.")
+@with_storage
+def audit(
+    since: datetime | None,
+    until: datetime | None,
+    actor: str | None,
+    action: str | None,
+    target: str | None,
+    limit: int,
+    as_json: bool,
+    settings: Settings,
+) -> None:
+    """List who changed what, when and from where, the latest first."""
+    rows: list[list[str]] = []
+
+    async def work(database: driver.Database) -> None:
+        audit_filter = AuditFilter(
+            since,
+            until,
+            await complete_key_id(database, actor),
+            action,
+            await complete_key_id(database, target),
+        )
+        async for record in iter_audit_records(database, audit_filter, limit):
+            if as_json:
+                click.echo(msgspec.json.encode(record))
+            else:
+                rows.append(_build_row(record))
+
+    run_with_database(settings, work)
+    if not as_json:
+        print_table(("Time", "Actor", "From", "Action", "Target", "Changes"), rows)
+
+
+def _build_row(record: AuditRecord) -> list[str]:
+    actor = record.actor
+    return [
+        record.at.isoformat(timespec="seconds"),
+        actor.actor_id if actor.name == actor.actor_id else f"{actor.actor_id}\n{actor.name}",
+        f"{record.interface}\n{record.client_address}",
+        record.action,
+        "\n".join(record.target.ids),
+        "\n".join(
+            f"{change.count:,} {change.kind} {change.operation}" for change in record.changes
+        ),
+    ]
