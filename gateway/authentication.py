@@ -215,11 +215,11 @@ def find_api_key(scope: Scope) -> PresentedKey:
 
 def _query_keys(query: bytes) -> list[str]:
     pairs = (pair.partition("=") for pair in query.decode("latin-1").split("&"))
-    return [unquote_plus(value).strip() for name, _, value in pairs if _is_key_parameter(name)]
-
-
-def _is_key_parameter(name: str) -> bool:
-    return name == API_KEY_PARAMETER or ("%" in name and unquote_plus(name) == API_KEY_PARAMETER)
+    return [
+        unquote_plus(value).strip()
+        for name, _, value in pairs
+        if name == API_KEY_PARAMETER or ("%" in name and unquote_plus(name) == API_KEY_PARAMETER)
+    ]
 
 
 @functools.lru_cache(maxsize=64)

@@ -58,12 +58,20 @@ class ArrivalTable:
         set_number = tag % SETS
         if self._lock_descriptor is not None:
             self._lock(set_number)
-        return self._find_slot(set_number * _SLOTS_PER_SET, tag)
+        first = set_number * _SLOTS_PER_SET
+        slots = range(first, first + _SLOTS_PER_SET)
+        for slot in slots:
+            if self._tags[slot] == tag:
+                return slot
+        slot = min(slots, key=self.times.__getitem__)
+        self._tags[slot], self.times[slot] = tag, 0.0
+        return slot
 
     def unlock_slot(self, slot: int) -> None:
         """Let other processes change the time in a slot."""
         if self._lock_descriptor is not None:
-            self._unlock(slot // _SLOTS_PER_SET)
+            number = self._first_lock + slot // _SLOTS_PER_SET
+            fcntl.lockf(self._lock_descriptor, fcntl.LOCK_UN, 1, number)
 
     @contextmanager
     def find_slot(self, name: str) -> Generator[int, None, None]:
@@ -73,15 +81,6 @@ class ArrivalTable:
             yield slot
         finally:
             self.unlock_slot(slot)
-
-    def _find_slot(self, first: int, tag: int) -> int:
-        slots = range(first, first + _SLOTS_PER_SET)
-        for slot in slots:
-            if self._tags[slot] == tag:
-                return slot
-        slot = min(slots, key=self.times.__getitem__)
-        self._tags[slot], self.times[slot] = tag, 0.0
-        return slot
 
     # Record locks belong to a process, and the kernel releases those of a process that dies.
 
@@ -101,10 +100,6 @@ class ArrivalTable:
             else:
                 return True
         return False
-
-    def _unlock(self, set_number: int) -> None:
-        assert self._lock_descriptor is not None
-        fcntl.lockf(self._lock_descriptor, fcntl.LOCK_UN, 1, self._first_lock + set_number)
 
 
 class ArrivalTables(NamedTuple):
