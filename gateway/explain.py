@@ -11,8 +11,9 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import date
+from functools import partial
 from typing import Any
 
 import orjson
@@ -301,56 +302,55 @@ HEADERS = {"Cache-Control": "no-store", "Vary": f"{VARY}, Floorgate-Explain"}
 MAX_ERRORS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainingHandler:
-    """An endpoint that explains how it would answer."""
+async def explain(
+    handler: DeferredHandler | GraphQLEndpoint,
+    services: RequestServices,
+    get_state: Callable[[], GatewayState],
+    request: Request,
+) -> ASGIApp:
+    """Explain how an endpoint would answer a request.
 
-    handler: DeferredHandler | GraphQLEndpoint
-    services: RequestServices
-    get_state: Callable[[], GatewayState]
-    """Raises HttpError."""
-
-    async def __call__(self, request: Request) -> ASGIApp:
-        """Explain a request. Raises HttpError, also for a key without the permission."""
-        state, handler, operation = self.get_state(), self.handler, None
-        if isinstance(handler, DeferredHandler):
-            operation = handler.prepare().operation
-        run = ExplainedRequest(self.services, state, operation)
-        headers = request.scope["headers"]
-        _refuse_streams(request.scope)
-        status, body, error = None, b"", None
-        started = time.perf_counter()
-        try:
-            made = await handler.with_service(run)(request)
-        except NotRunError:
-            pass
-        except HttpError as failure:
-            if run.caller is None:
-                raise
-            source = ErrorSource.from_scope(request.scope)
-            status, body = failure.status, failure.build_body(source)
-            error = failure.describe(source)
-        else:
-            if run.caller is None or not isinstance(made, Response):
-                return made
-            status, body = made.status_code, bytes(made.body)
-            if body.startswith(b'{"errors":'):  # of /graphql, which may have data as well
-                error = {"errors": orjson.loads(body)["errors"][:MAX_ERRORS]}
-        milliseconds = round((time.perf_counter() - started) * 1000, 3)
-        response = None
-        if status is not None:  # with the body only if it is an error
-            response = {
-                "status": status,
-                "error": error,
-                "bytes": len(body),
-                "milliseconds": milliseconds,
-            }
-        for name in (SCOPE_ERROR_CODES, SCOPE_CAUSE):
-            request.scope.pop(name, None)  # of the response that is not sent
-        fast_path = state.fast_path.can_answer({**request.scope, "headers": headers})
-        plans = await explain_commands(state.store.database, run.log, EXPLAIN_SECONDS)
-        explanation = describe(request.scope, run, response, plans, is_fast=fast_path)
-        return Response(orjson.dumps(explanation), 200, HEADERS, JSON_MEDIA_TYPE)
+    Raises HttpError, also for a key without the permission.
+    """
+    state, operation = get_state(), None
+    if isinstance(handler, DeferredHandler):
+        operation = handler.prepare().operation
+    run = ExplainedRequest(services, state, operation)
+    headers = request.scope["headers"]
+    _refuse_streams(request.scope)
+    status, body, error = None, b"", None
+    started = time.perf_counter()
+    try:
+        made = await handler.with_service(run)(request)
+    except NotRunError:
+        pass
+    except HttpError as failure:
+        if run.caller is None:
+            raise
+        source = ErrorSource.from_scope(request.scope)
+        status, body = failure.status, failure.build_body(source)
+        error = failure.describe(source)
+    else:
+        if run.caller is None or not isinstance(made, Response):
+            return made
+        status, body = made.status_code, bytes(made.body)
+        if body.startswith(b'{"errors":'):  # of /graphql, which may have data as well
+            error = {"errors": orjson.loads(body)["errors"][:MAX_ERRORS]}
+    milliseconds = round((time.perf_counter() - started) * 1000, 3)
+    response = None
+    if status is not None:  # with the body only if it is an error
+        response = {
+            "status": status,
+            "error": error,
+            "bytes": len(body),
+            "milliseconds": milliseconds,
+        }
+    for name in (SCOPE_ERROR_CODES, SCOPE_CAUSE):
+        request.scope.pop(name, None)  # of the response that is not sent
+    fast_path = state.fast_path.can_answer({**request.scope, "headers": headers})
+    plans = await explain_commands(state.store.database, run.log, EXPLAIN_SECONDS)
+    explanation = describe(request.scope, run, response, plans, is_fast=fast_path)
+    return Response(orjson.dumps(explanation), 200, HEADERS, JSON_MEDIA_TYPE)
 
 
 def build_explained_routes(
@@ -361,7 +361,7 @@ def build_explained_routes(
         PathRoute(
             route.path,
             {
-                method: ExplainingHandler(handler, services, get_state)
+                method: partial(explain, handler, services, get_state)
                 for method, handler in route.handlers.items()
                 if isinstance(handler, (DeferredHandler, GraphQLEndpoint))
             },
