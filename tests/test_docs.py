@@ -375,13 +375,10 @@ LIMITS = {
         parsing.svg.shape_checks: MAX_TRACED_CHARS MAX_GLANCE_CHARS
         parsing.svg.drawing_report: MAX_CHECKED_IDS MAX_ID_CHARACTERS
         parsing.svg.warnings: MAX_BOXES
-        parsing.svg.style_sheets: MAX_MEDIA_CHARS
-        parsing.svg.style_sheets: MAX_NESTED_RULES MAX_JOINED_CHARS
-        parsing.svg.style_sheets: MAX_COMPOUNDS
-        parsing.svg.style_sheets: MAX_STYLE_CHARS
+        parsing.svg.style_sheets: MAX_MEDIA_CHARS MAX_COMPOUNDS MAX_STYLE_CHARS
         parsing.svg.transforms: MAX_TRANSFORM_CHARS
         parsing.svg.values: MAX_SUBSTITUTED_CHARS
-        parsing.svg.definitions: MAX_NESTED_USES
+        parsing.svg.walk: MAX_NESTED_USES
         resolvers.processing.task_process: MAX_PARSE_CPU_SECONDS
     """,
 }
