@@ -762,9 +762,7 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
     if `extend_read` lets `work` go on.
     Raises DeadlineExceededError.
     """
-    # A context manager for each of these would take several microseconds more.
     remaining = seconds - context.waited_seconds - context.budget.waited_seconds
-    limit = driver.start_operation(remaining)
     loop = asyncio.get_running_loop()
     end = loop.time() + remaining
     task = cast("asyncio.Task[Any]", asyncio.current_task(loop))
@@ -772,7 +770,8 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
     read = _TimedRead(end, task)
     token = _read.set(read)
     try:
-        return await work
+        with driver.limit_time(remaining):
+            return await work
     except asyncio.CancelledError as error:
         if read.is_late and task.cancelling() == cancellations + 1:
             raise _deadline_exceeded(seconds, read.when - end) from error
@@ -789,7 +788,6 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
         if read.is_late:
             task.uncancel()
         _read.reset(token)
-        driver.end_operation(limit)
         context.end_loads()
 
 

@@ -40,11 +40,9 @@ from storage.mongo.protocols import WriteOperation as WriteOperation
 from storage.mongo.shared_memory import ClusterClock as ClusterClock
 from storage.mongo.unavailable import TIMEOUT_SECONDS, find_cause, get_operation
 from storage.mongo.unavailable import OperationDeadline as OperationDeadline
-from storage.mongo.unavailable import end_operation as end_operation
 from storage.mongo.unavailable import limit_time as limit_time
 from storage.mongo.unavailable import remaining_seconds as remaining_seconds
 from storage.mongo.unavailable import snapshot_taken as snapshot_taken
-from storage.mongo.unavailable import start_operation as start_operation
 from storage.mongo.unavailable import translate_errors as translate_errors
 from storage.records.kinds import Document
 

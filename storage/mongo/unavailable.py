@@ -60,6 +60,15 @@ class OperationDeadline:
     """A moment before the first snapshot: what was read then may be used again later."""
     first_read: asyncio.Future[None] | None = None
     """Done when the read that takes the snapshot has ended; None while there is none."""
+    _token: "Token[OperationDeadline | None] | None" = None
+
+    def __enter__(self) -> "OperationDeadline":
+        self._token = _operation.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._token is not None
+        _operation.reset(self._token)
 
     def get_snapshot_time(self) -> Timestamp | None:
         """Return the time of the snapshot, unless there is none or it may be too old to read."""
@@ -77,35 +86,19 @@ class OperationDeadline:
 _operation: ContextVar[OperationDeadline | None] = ContextVar("operation", default=None)
 
 
-def get_operation() -> OperationDeadline | None:
-    """Return the operation that this task works on."""
-    return _operation.get()
-
-
-@contextmanager
-def limit_time(seconds: float) -> Iterator[OperationDeadline]:
-    """Let no command inside, or in a task that is started inside, go on for longer.
+def limit_time(seconds: float) -> OperationDeadline:
+    """Let no command inside the `with` block, or in a task started there, go on for longer.
 
     MongoDB itself ends a command at that time. Applies to commands inside `translate_errors`, and
     to transactions, which are then rolled back. All reads inside see the same snapshot of the
     database, until there is a transaction.
     """
-    operation = OperationDeadline(time.monotonic() + seconds)
-    token = _operation.set(operation)
-    try:
-        yield operation
-    finally:
-        end_operation(token)
+    return OperationDeadline(time.monotonic() + seconds)
 
 
-def start_operation(seconds: float) -> Token[OperationDeadline | None]:
-    """Begin what `limit_time` does, and return what ends it."""
-    return _operation.set(OperationDeadline(time.monotonic() + seconds))
-
-
-def end_operation(token: Token[OperationDeadline | None]) -> None:
-    """End an operation that has begun in this task."""
-    _operation.reset(token)
+def get_operation() -> OperationDeadline | None:
+    """Return the operation that this task works on."""
+    return _operation.get()
 
 
 def remaining_seconds() -> float | None:
