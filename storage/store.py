@@ -6,13 +6,12 @@ Every read takes the caller's `AssetScope`. Values from requests are only ever o
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from math import ceil
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from storage.cache.bookmarks import ListKey, PageBookmarks, PageStart, Stride
@@ -68,29 +67,29 @@ async def build_in_parts(
     return [*chain.from_iterable(parts)]
 
 
-RunUnion: TypeAlias = Callable[[list[list[Document]]], Awaitable[list[Document]]]
-"""Returns what several pipelines find."""
-
 LIST_FIELD = "_list"
 
 
-async def count_lists(
-    run: RunUnion, wheres: Sequence[Document], max_count: int, by: str | None = None
+async def _count_lists(
+    store: "Store",
+    kind: RecordType[Any],
+    wheres: Sequence[Document],
+    max_count: int,
+    by: str | None = None,
 ) -> list[list[Document]]:
     """Return for each list, up to `max_count` records, how many have each value of a field."""
     if not wheres:
         return []
-    groups = await run(
-        [_build_branch(number, where, max_count, by) for number, where in enumerate(wheres)]
-    )
+    branches = [_build_branch(number, where, max_count, by) for number, where in enumerate(wheres)]
+    groups = await store.run_union(kind, branches)
     groups_of_lists: defaultdict[int, list[Document]] = defaultdict(list)
     for group in groups:
         groups_of_lists[group[LIST_FIELD]].append(group)
     return [groups_of_lists[number] for number in range(len(wheres))]
 
 
-async def count_visible(
-    run: RunUnion,
+async def _count_visible(
+    store: "Store",
     kind: RecordType[Any],
     scope: AssetScope,
     wheres: Sequence[Document],
@@ -105,18 +104,18 @@ async def count_visible(
     by_asset = [scope.needs_scan(kind, where) and _is_of_owner(where) for where in wheres]
     named = [number for number, is_by_asset in enumerate(by_asset) if not is_by_asset]
     visible = [scope.restrict(kind, wheres[number]) for number in named]
-    for number, groups in zip(named, await count_lists(run, visible, max_count), strict=True):
+    found = await _count_lists(store, kind, visible, max_count)
+    for number, groups in zip(named, found, strict=True):
         counts[number] = _total(groups)
     grouped = [number for number, is_by_asset in enumerate(by_asset) if is_by_asset]
-    found = await count_lists(
-        run, [wheres[number] for number in grouped], max_count, kind.scope_field
-    )
+    unrestricted = [wheres[number] for number in grouped]
+    found = await _count_lists(store, kind, unrestricted, max_count, kind.scope_field)
     for number, groups in zip(grouped, found, strict=True):
         of_assets = [{kind.scope_field: group["_id"], **group} for group in groups]
         counts[number] = _total(scope.keep_visible(kind, of_assets))
         if counts[number] < _total(groups) >= max_count:
             restricted = [scope.restrict(kind, wheres[number])]
-            counts[number] = _total(*await count_lists(run, restricted, max_count))
+            counts[number] = _total(*await _count_lists(store, kind, restricted, max_count))
     return counts
 
 
@@ -159,24 +158,19 @@ MARGIN = 1.2
 """So many more records are read than the share demands that one window is mostly enough."""
 
 
-class ReadDocuments(Protocol):
-    """Reads documents that meet a condition."""
+class _Window(NamedTuple):
+    """Some records of a list, one after another."""
 
-    async def __call__(
-        self,
-        where: Document,
-        projection: Mapping[str, Any],
-        limit: int,
-        skip: int = 0,
-        sort: Mapping[str, int] | None = None,
-    ) -> list[Document]: ...
+    documents: list[Document]
+    next: Position | None
+    """The position that the next window follows; None at the end of the list."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListRead:
-    """A part of a list, and how it is read."""
+    """A part of a list as a scope sees it."""
 
-    read: ReadDocuments
+    store: "Store"
     kind: RecordType[Any]
     scope: AssetScope
     where: Document
@@ -187,43 +181,27 @@ class ListRead:
     after: Position | None = None
     """The position that the part follows; then nothing is skipped."""
 
-
-class _Window(NamedTuple):
-    """Some records of a list, one after another."""
-
-    documents: list[Document]
-    next: Position | None
-    """The position that the next window follows; None at the end of the list."""
-
-
-class VisibleLists:
-    """Read what callers see of lists."""
-
-    def __init__(self) -> None:
-        self._shares = WeakKeyDictionary[AssetScope, Cache[tuple[Any, ...], float]]()
-        """The share of a type of list that a scope was last found to see."""
-
-    async def find(self, part: ListRead) -> list[Document]:
-        """Return the documents of a part of a list as its scope sees it."""
-        if not part.scope.needs_scan(part.kind, part.where):
-            return await _find_in_database(part, part.after)
-        list_type = (part.kind.name, part.order, *part.where)
-        shares = self._shares.setdefault(part.scope, Cache(max_entries=MAX_SHARES))
+    async def find(self) -> list[Document]:
+        """Return the documents of the part."""
+        if not self.scope.needs_scan(self.kind, self.where):
+            return await self._find_in_database(self.after)
+        list_type = (self.kind.name, self.order, *self.where)
+        shares = self.store.shares.setdefault(self.scope, Cache(max_entries=MAX_SHARES))
         share = shares.get(list_type, 1.0)
-        wanted, scanned, after = part.skip + part.limit, 0, part.after
+        wanted, scanned, after = self.skip + self.limit, 0, self.after
         found: list[Document] = []
         unread: set[str] = set()
         while len(found) < wanted:
             if scanned >= MAX_SCANNED_RECORDS:
-                if part.skip:
-                    return await _find_in_database(part, None)
-                found += await _find_in_database(part, after, wanted - len(found))
+                if self.skip:
+                    return await self._find_in_database(None)
+                found += await self._find_in_database(after, wanted - len(found))
                 break
             missing = wanted - len(found)
             size = min(ceil(missing * MARGIN / share) if share < 1 else missing, MAX_WINDOW_RECORDS)
-            only_keys = bool(part.skip) or share < DENSE_SHARE
-            window = await _read_window(part, after, size, only_keys=only_keys)
-            visible = part.scope.keep_visible(part.kind, window.documents)
+            only_keys = bool(self.skip) or share < DENSE_SHARE
+            window = await self._read_window(after, size, only_keys=only_keys)
+            visible = self.scope.keep_visible(self.kind, window.documents)
             found += visible
             if only_keys:
                 unread.update([document["_id"] for document in visible])
@@ -232,98 +210,100 @@ class VisibleLists:
                 break
             after, share = window.next, max(len(found), 1) / scanned
         shares.put(list_type, share)
-        found = found[part.skip : wanted]
-        if part.projection.keys() <= _project_key(part).keys():
+        found = found[self.skip : wanted]
+        if self.projection.keys() <= self._project_key().keys():
             return found
-        return await _complete(part, found, unread)
+        return await self._complete(found, unread)
 
+    async def find_stride(self, key: str | None, size: int) -> Stride | None:
+        """Return the next `size` records after a key, or None if there are fewer.
 
-async def find_stride(part: ListRead, run: RunUnion, key: str | None, size: int) -> Stride | None:
-    """Return the next `size` records after a key, or None if there are fewer.
+        Of a list that is read for everybody, those that are not visible count for the size.
+        """
+        kind = self.kind
+        after: Document = {} if key is None else {"_id": {"$gt": key}}
+        if not self.scope.needs_scan(kind, self.where):
+            where = both(self.scope.restrict(kind, self.where), after)
+            documents = await self._read(where, {"_id": 1}, 1, size - 1)
+            return Stride(documents[0]["_id"], size) if documents else None
+        # One array takes a fifth of the time that decoding as many documents does.
+        found = {"_id": None, "last": {"$last": "$_id"}, "read": {"$sum": 1}}
+        group = {"$group": {**found, "assets": {"$push": f"${kind.scope_field}"}}}
+        where = both(self.where, after)
+        pipeline: list[Document] = [
+            {"$match": where},
+            {"$sort": self.order.sort},
+            {"$limit": size},
+            group,
+        ]
+        strides = await self.store.run_union(kind, [pipeline])
+        if not strides or strides[0]["read"] < size:
+            return None
+        return Stride(strides[0]["last"], self.scope.count_visible(strides[0]["assets"]))
 
-    Of a list that is read for everybody, those that are not visible count for the size.
-    """
-    kind, sort = part.kind, part.order.sort
-    after: Document = {} if key is None else {"_id": {"$gt": key}}
-    if not part.scope.needs_scan(kind, part.where):
-        where = both(part.scope.restrict(kind, part.where), after)
-        documents = await part.read(where, {"_id": 1}, 1, size - 1, sort)
-        return Stride(documents[0]["_id"], size) if documents else None
-    # One array takes a fifth of the time that decoding as many documents does.
-    found = {"_id": None, "last": {"$last": "$_id"}, "read": {"$sum": 1}}
-    group = {"$group": {**found, "assets": {"$push": f"${kind.scope_field}"}}}
-    where = both(part.where, after)
-    strides = await run([[{"$match": where}, {"$sort": sort}, {"$limit": size}, group]])
-    if not strides or strides[0]["read"] < size:
-        return None
-    return Stride(strides[0]["last"], part.scope.count_visible(strides[0]["assets"]))
+    async def _read_window(self, after: Position | None, size: int, *, only_keys: bool) -> _Window:
+        """Return the next records of a list, also those that are not visible."""
+        projection = self._project_key()
+        if not only_keys:
+            projection = {**self.projection, **projection}
+        if self.kind.scope_field == "_id" and self.order == BY_KEY:
+            ids = self.scope.list_ids_after(str(after[-1]) if after else None, size)
+            documents = await self._read(both(self.where, {"_id": {"$in": ids}}), projection, size)
+            return _Window(documents, (ids[-1],) if len(ids) == size else None)
+        documents = await self._read_ranges(self.where, after, projection, size)
+        if len(documents) < size:
+            return _Window(documents, None)
+        [last] = self.order.list_positions(documents[-1:])
+        return _Window(documents, last)
 
+    def _project_key(self) -> dict[str, Any]:
+        return dict.fromkeys((*self.order.fields, self.kind.scope_field), 1)
 
-async def _read_window(
-    part: ListRead, after: Position | None, size: int, *, only_keys: bool
-) -> _Window:
-    """Return the next records of a list, also those that are not visible."""
-    projection = _project_key(part)
-    if not only_keys:
-        projection = {**part.projection, **projection}
-    if part.kind.scope_field == "_id" and part.order == BY_KEY:
-        ids = part.scope.list_ids_after(str(after[-1]) if after else None, size)
-        among = both(part.where, {"_id": {"$in": ids}})
-        documents = await part.read(among, projection, size, sort=part.order.sort)
-        return _Window(documents, (ids[-1],) if len(ids) == size else None)
-    documents = await _read_ranges(part, part.where, after, projection, size)
-    if len(documents) < size:
-        return _Window(documents, None)
-    [last] = part.order.list_positions(documents[-1:])
-    return _Window(documents, last)
+    async def _complete(self, found: list[Document], unread: set[str]) -> list[Document]:
+        """Read the documents of those found by their keys, in the same order."""
+        wanted = [document["_id"] for document in found if document["_id"] in unread]
+        if not wanted:
+            return found
+        fields, where = project_asset(self.kind, self.projection), {"_id": {"$in": wanted}}
+        documents = await self.store.find_documents(self.kind, where, fields, len(wanted))
+        # Again: without a snapshot, another record may have the key by now.
+        visible = self.scope.keep_visible(self.kind, documents)
+        read = {document["_id"]: document for document in visible}
+        completed = (
+            read.get(document["_id"]) if document["_id"] in unread else document
+            for document in found
+        )
+        return [document for document in completed if document is not None]
 
+    async def _find_in_database(
+        self, after: Position | None, limit: int | None = None
+    ) -> list[Document]:
+        visible = self.scope.restrict(self.kind, self.where)
+        wanted = self.limit if limit is None else limit
+        return await self._read_ranges(visible, after, self.projection, wanted, self.skip)
 
-def _project_key(part: ListRead) -> dict[str, Any]:
-    return dict.fromkeys((*part.order.fields, part.kind.scope_field), 1)
+    async def _read_ranges(
+        self,
+        where: Document,
+        after: Position | None,
+        projection: Mapping[str, Any],
+        limit: int,
+        skip: int = 0,
+    ) -> list[Document]:
+        """Return the first documents of what follows a position, one range after another."""
+        if after is None:
+            return await self._read(where, projection, limit, skip)
+        documents: list[Document] = []
+        for condition in self.order.split_after(after):
+            if (missing := limit - len(documents)) > 0:
+                documents += await self._read(both(where, condition), projection, missing)
+        return documents
 
-
-async def _complete(part: ListRead, found: list[Document], unread: set[str]) -> list[Document]:
-    """Read the documents of those found by their keys, in the same order."""
-    wanted = [document["_id"] for document in found if document["_id"] in unread]
-    if not wanted:
-        return found
-    projection = project_asset(part.kind, part.projection)
-    documents = await part.read({"_id": {"$in": wanted}}, projection, len(wanted))
-    # Again: without a snapshot, another record may have the key by now.
-    visible = part.scope.keep_visible(part.kind, documents)
-    read = {document["_id"]: document for document in visible}
-    completed = (
-        read.get(document["_id"]) if document["_id"] in unread else document for document in found
-    )
-    return [document for document in completed if document is not None]
-
-
-async def _find_in_database(
-    part: ListRead, after: Position | None, limit: int | None = None
-) -> list[Document]:
-    visible = part.scope.restrict(part.kind, part.where)
-    wanted = part.limit if limit is None else limit
-    return await _read_ranges(part, visible, after, part.projection, wanted, part.skip)
-
-
-async def _read_ranges(
-    part: ListRead,
-    where: Document,
-    after: Position | None,
-    projection: Mapping[str, Any],
-    limit: int,
-    skip: int = 0,
-) -> list[Document]:
-    """Return the first documents of what follows a position, one range after another."""
-    sort = part.order.sort
-    if after is None:
-        return await part.read(where, projection, limit, skip, sort)
-    documents: list[Document] = []
-    for condition in part.order.split_after(after):
-        if (missing := limit - len(documents)) > 0:
-            visible = both(where, condition)
-            documents += await part.read(visible, projection, missing, 0, sort)
-    return documents
+    async def _read(
+        self, where: Document, projection: Mapping[str, Any], limit: int, skip: int = 0
+    ) -> list[Document]:
+        sort = self.order.sort
+        return await self.store.find_documents(self.kind, where, projection, limit, skip, sort)
 
 
 def both(where: Document, condition: Document) -> Document:
@@ -424,7 +404,8 @@ class Store:
         self._session = session
         self._long_lists = Cache[tuple[str, str, int], bool](max_entries=MAX_LONG_LISTS)
         """Lists found too long to be read whole: kind, owner field, records requested."""
-        self._visible_lists = VisibleLists()
+        self.shares = WeakKeyDictionary[AssetScope, Cache[tuple[Any, ...], float]]()
+        """The share of a type of list that a scope was last found to see."""
 
     def in_transaction(self, session: driver.Session) -> "Store":
         """Return a store whose reads are part of a transaction."""
@@ -529,11 +510,8 @@ class Store:
         if self._bookmarks is not None and after is None and order == BY_KEY:
             key, skip = await self._find_start(self._bookmarks, kind, scope, where, skip)
             where = where if key is None else both(where, {"_id": {"$gt": key}})
-        read = partial(self._find_documents, kind)
         limit, fields = page_request.limit, page_request.project(kind.projection)
-        return await self._visible_lists.find(
-            ListRead(read, kind, scope, where, fields, limit, skip, order, after)
-        )
+        return await ListRead(self, kind, scope, where, fields, limit, skip, order, after).find()
 
     async def _find_start(
         self,
@@ -547,10 +525,10 @@ class Store:
         is_scan = scope.needs_scan(kind, where)
         if is_scan and kind.scope_field == "_id":  # its keys are in memory
             return PageStart(None, skip)
-        every = ListRead(partial(self._find_documents, kind), kind, scope, where, {}, 0)
+        every = ListRead(self, kind, scope, where, {}, 0)
 
         async def advance(key: str | None) -> Stride | None:
-            return await find_stride(every, partial(self._run_union, kind), key, bookmarks.stride)
+            return await every.find_stride(key, bookmarks.stride)
 
         # `repr` depends on the order of fields; a condition written in two orders has two lists.
         list_key, reads = ListKey(kind.name, scope, repr(where)), read_list(kind, where, scope)
@@ -590,7 +568,7 @@ class Store:
                 build_page_branch(number, kind, scope, where, page_request, reads_skipped=is_scan)
                 for number, where in enumerate(part)
             ]
-            documents = await self._run_union(kind, branches)
+            documents = await self.run_union(kind, branches)
             documents_by_branch: list[list[Document]] = [[] for _ in part]
             for document in documents:
                 documents_by_branch[document.pop(BRANCH_FIELD)].append(document)
@@ -621,7 +599,7 @@ class Store:
         by_owner: dict[str, list[Document]] = {where[owner_field]: [] for where in wheres}
         of_owners = {owner_field: {"$in": sorted(by_owner)}}
         fields = {**page_request.project(kind.projection), owner_field: 1}
-        documents = await self._find_documents(kind, of_owners, project_asset(kind, fields), limit)
+        documents = await self.find_documents(kind, of_owners, project_asset(kind, fields), limit)
         if len(documents) == limit:
             self._long_lists.put(list_type, True)
             return None
@@ -644,9 +622,8 @@ class Store:
 
         MongoDB reads the index alone if one covers `where`.
         """
-        read = partial(self._find_documents, kind)
-        part = ListRead(read, kind, scope, where, {"_id": 1}, limit)
-        return [document["_id"] for document in await self._visible_lists.find(part)]
+        documents = await ListRead(self, kind, scope, where, {"_id": 1}, limit).find()
+        return [document["_id"] for document in documents]
 
     async def load_field(
         self, kind: RecordType[Any], scope: AssetScope, where: Document, field: str
@@ -694,14 +671,15 @@ class Store:
 
         Without a `scope`, also those that a caller may not see.
         """
-        run, counts = partial(self._run_union, kind), list[int]()
+        counts = list[int]()
         for part in _split(wheres, MAX_UNION_BRANCHES):
-            counts += await count_visible(run, kind, scope, part, max_count)
+            counts += await _count_visible(self, kind, scope, part, max_count)
         return counts
 
-    async def _run_union(
+    async def run_union(
         self, kind: RecordType[Any], branches: list[list[Document]]
     ) -> list[Document]:
+        """Return what several pipelines find, one after another."""
         first, *others = branches
         unions = [{"$unionWith": {"coll": kind.name, "pipeline": branch}} for branch in others]
         return await self._aggregate(kind, [*first, *unions])
@@ -725,9 +703,9 @@ class Store:
     ) -> Sequence[Document]:
         """Return the visible ones of up to `limit` documents; no more match `where`."""
         fields = project_asset(kind, projection or kind.projection)
-        return scope.keep_visible(kind, await self._find_documents(kind, where, fields, limit))
+        return scope.keep_visible(kind, await self.find_documents(kind, where, fields, limit))
 
-    async def _find_documents(
+    async def find_documents(
         self,
         kind: RecordType[Any],
         where: Document,
@@ -736,6 +714,7 @@ class Store:
         skip: int = 0,
         sort: Mapping[str, int] | None = None,
     ) -> list[Document]:
+        """Return the documents that match `where`, whoever may see them."""
         with driver.translate_errors():
             return await driver.find_documents(
                 self.database,
