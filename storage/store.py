@@ -436,7 +436,8 @@ class Store:
         """
         distinct_keys = sorted(set(keys))
         if len(distinct_keys) == 1 and not fields:
-            return await self._load_record(kind, scope, distinct_keys[0])
+            record = await self.load_record(kind, scope, distinct_keys[0])
+            return {} if record is None else {distinct_keys[0]: record}
         # MongoDB has a fast path without query planning for equality on `_id`.
         condition = distinct_keys[0] if len(distinct_keys) == 1 else {"$in": distinct_keys}
         documents = await self._find_visible(
@@ -454,8 +455,11 @@ class Store:
                     document.pop(name, None)
         return dict(zip(ids, await decode_documents(kind, documents), strict=True))
 
-    async def _load_record(self, kind: RecordType[R], scope: AssetScope, key: str) -> dict[str, R]:
-        # Most requests read one record: here is none of the work that many take.
+    async def load_record(self, kind: RecordType[R], scope: AssetScope, key: str) -> R | None:
+        """Return the visible record with this key, as `load_records` does, or None.
+
+        Most requests read one record: here is none of the work that many take.
+        """
         with driver.translate_errors():
             documents = await driver.find_documents(
                 self.database,
@@ -466,7 +470,7 @@ class Store:
                 session=self._session,
             )
         records = kind.decode_each(scope.keep_visible(kind, documents))
-        return {key: records[0]} if records else {}
+        return records[0] if records else None
 
     async def load_with_first_page(
         self,

@@ -678,7 +678,7 @@ class Context(Struct, frozen=True, eq=False):
         if self.reads_networks:
             return (await self._load_records(kind, [key]))[0]
         store = self.log_keys(kind, (key,))
-        return (await store.load_records(kind, self.caller.scope, (key,))).get(key)
+        return await store.load_record(kind, self.caller.scope, key)
 
     async def _load_records(
         self, kind: RecordType[R], keys: list[str | None]

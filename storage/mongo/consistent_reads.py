@@ -9,7 +9,7 @@ import asyncio
 import math
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 import bson
@@ -72,12 +72,15 @@ async def find_documents(
     command |= {"skip": skip, "limit": limit, "batchSize": limit}
     if sort:
         command["sort"] = sort
-    if (documents := await _read_whole(database, collection, command, session)) is not None:
+    cursor = (await _run(database, command, session))["cursor"]
+    if not cursor["id"]:
+        documents: list[Document] = cursor["firstBatch"]
         return documents
-    cursor = (await _open(database, collection, session)).find(
+    await _kill_cursor(database, collection, cursor, session)
+    found = (await _open(database, collection, session)).find(
         where, projection, skip=skip, limit=limit, batch_size=limit, session=session
     )
-    return await (cursor.sort([*sort.items()]) if sort else cursor).to_list(None)
+    return await (found.sort([*sort.items()]) if sort else found).to_list(None)
 
 
 async def aggregate_documents(
@@ -86,28 +89,30 @@ async def aggregate_documents(
     """Return all documents that an aggregation produces, as `find_documents` does."""
     options = {"pipeline": pipeline, "cursor": {"batchSize": NO_LIMIT}}
     command = {"aggregate": collection, **options}
-    if (documents := await _read_whole(database, collection, command, session)) is not None:
+    cursor = (await _run(database, command, session))["cursor"]
+    if not cursor["id"]:
+        documents: list[Document] = cursor["firstBatch"]
         return documents
+    await _kill_cursor(database, collection, cursor, session)
     opened = await _open(database, collection, session)
-    cursor = opened.aggregate(pipeline, session=session)
-    return await (cursor if hasattr(cursor, "to_list") else await cursor).to_list(None)
+    found = opened.aggregate(pipeline, session=session)
+    return await (found if hasattr(found, "to_list") else await found).to_list(None)
 
 
-async def _read_whole(
-    database: Database, collection: str, command: Document, session: Session | None
-) -> list[Document] | None:
-    """Return all that a command finds; None if that takes more than one reply."""
+def _run(database: Database, command: Document, session: Session | None) -> Awaitable[Document]:
+    """Return what a read outside a transaction, or in one, replies."""
     if session is None:
-        reply = await _read(database, command)
-    else:  # in a transaction, its first command sets the read concern of all
-        reply = await database.command(command, session=session)
-    if cursor_id := reply["cursor"]["id"]:
-        members = None if session else topology.of(database.client).choose_members()
-        kill = {"killCursors": collection, "cursors": [cursor_id]}
-        await database.command(kill, session=session, read_preference=members)
-        return None
-    documents: list[Document] = reply["cursor"]["firstBatch"]
-    return documents
+        return _read(database, command)
+    return database.command(command, session=session)  # the first one set the read concern of all
+
+
+async def _kill_cursor(
+    database: Database, collection: str, cursor: Document, session: Session | None
+) -> None:
+    """End a cursor of which only the first reply was read."""
+    members = None if session else topology.of(database.client).choose_members()
+    kill = {"killCursors": collection, "cursors": [cursor["id"]]}
+    await database.command(kill, session=session, read_preference=members)
 
 
 async def _read(database: Database, command: Document) -> Document:
