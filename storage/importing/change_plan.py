@@ -340,15 +340,6 @@ def _partial(path: Path) -> Path:
     return path.with_name(f"{path.name}.partial")
 
 
-FIELDS_OF_ASSIGNMENTS = [
-    name
-    for owner in ASSIGNMENTS.foreign_keys
-    if owner.kind == ATTRIBUTE_GROUPS.name
-    for name in owner.copied_fields
-]
-"""These fields of a group do not change while it has assignments."""
-
-
 class UndoBundle:
     """The bundle that undoes an import: the records that it changes or removes, as they were.
 
@@ -403,8 +394,8 @@ def _restore_group(live: Document, changed: Document) -> Document:
     """
     ids = {attribute["attribute_id"] for attribute in live["attributes"]}
     added = [each for each in changed["attributes"] if each["attribute_id"] not in ids]
-    kept = {name: changed[name] for name in FIELDS_OF_ASSIGNMENTS}
-    return {**live, **kept, "attributes": [*live["attributes"], *added]}
+    flag = ASSIGNMENTS.single_valued_flag
+    return {**live, flag: changed[flag], "attributes": [*live["attributes"], *added]}
 
 
 @contextmanager

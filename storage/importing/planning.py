@@ -26,7 +26,7 @@ import msgspec
 from storage.administration.audit import Operation
 from storage.bundles.json_bundles import TIMESTAMPED_ARRAYS, TimestampedArray
 from storage.cache.cache import MISSING, Cache
-from storage.catalog import MAPS, PARSED_FIELDS, RECORD_TYPES
+from storage.catalog import PARSED_FIELDS, RECORD_TYPES, UNITS
 from storage.importing.staging import KEPT_FIELD, ORIGIN_FIELD, SHOWN_FIELD, Staging
 from storage.mongo import driver
 from storage.records.kinds import (
@@ -87,15 +87,11 @@ class PipelinedWriter:
 # bundle gives all of them, except in a merge. A row of a spreadsheet says nothing of fields without
 # a column, and has values of others that only a new record gets.
 
-DERIVED_FROM = {MAPS.name: {"source": PARSED_FIELDS}}
-"""These derived fields are kept with a field, by kind and field."""
 
-
-def drop_kept_fields(kind: RecordType[Any], given: Document, names: Iterable[str]) -> None:
+def drop_kept_fields(given: Document, names: Collection[str]) -> None:
     """Drop from a member what only a new record gets of it, in place: its record exists."""
-    for name in names:
-        for field in (name, *DERIVED_FROM.get(kind.name, {}).get(name, ())):
-            given.pop(field, None)
+    for field in (*names, *(PARSED_FIELDS if "source" in names else ())):
+        given.pop(field, None)
 
 
 def find_lacking_fields(kind: RecordType[Any], given: Document) -> list[str]:
@@ -210,10 +206,6 @@ def _content_of(nested: TimestampedArray, item: Document) -> tuple[Any, ...]:
 MAX_OWNERS = 20_000
 
 
-NOTED_FIELDS = {"units": {"floor_id"}}
-"""Only notes need these fields of owners, such as on which floor a unit of a drawing is."""
-
-
 class OwnerFields:
     """The facts that validation and copying need about an owner of one kind.
 
@@ -233,7 +225,8 @@ class OwnerFields:
         self._array_paths = {owner.value_in[1] for owner in rows if owner.value_in}
         self._fields = {stored_name(theirs) for owner in rows for _, theirs in owner.equal_fields}
         self._fields |= {field for owner in rows for field in owner.copied_fields}
-        self._fields |= NOTED_FIELDS.get(kind.name, set())
+        if kind is UNITS:
+            self._fields.add("floor_id")  # notes say on which floor a unit of a drawing is
         self.is_owner = bool(rows)
         """Other kinds refer to this one."""
 
@@ -301,7 +294,7 @@ class OwnerCache:
             ).to_list(None):
                 if live["_id"] not in removed:
                     given = documents.get(live["_id"], {})
-                    drop_kept_fields(self._kind, given, given.get(KEPT_FIELD, ()))
+                    drop_kept_fields(given, given.get(KEPT_FIELD, ()))
                     documents[live["_id"]] = live | given
         return {key: self._fields.extract(document) for key, document in documents.items()}
 
@@ -452,7 +445,7 @@ class ChangePlanner:
         for given, names, origin in zip(members, kept_fields, origins, strict=True):
             key = given["_id"]
             if key in live:
-                drop_kept_fields(kind, given, names)
+                drop_kept_fields(given, names)
             elif lacking := find_lacking_fields(kind, given):
                 incomplete.append(IncompleteMember(key, origin, lacking))
                 continue
