@@ -219,7 +219,14 @@ class Gateway(Application):
             finally:
                 self.state = None
 
-    def create_context(self, caller: Caller, request: Request) -> Context:
+    def create_context(
+        self,
+        caller: Caller,
+        request: Request,
+        *,
+        has_checked_inputs: bool = False,
+        reads_networks: bool = False,
+    ) -> Context:
         """Create the context of one request. Raises HttpError."""
         state = self._require_state()
         base_url = self.get_base_url(request)
@@ -234,6 +241,8 @@ class Gateway(Application):
             _get_origin(request.scope),
             state.change_hub,
             request.scope[SCOPE_WAITED_SECONDS],
+            has_checked_inputs,
+            reads_networks,
         )
 
     async def run_operation(

@@ -118,7 +118,6 @@ class ExplainedRequest:
         self._services = services
         self._response_cache = state.response_cache
         self.executor = services.executor
-        self.get_base_url = services.get_base_url
         self.operation = operation
         self.variables: Mapping[str, Any] | None = None
         """None if the request failed before they were known."""
@@ -140,9 +139,9 @@ class ExplainedRequest:
         self.caller = caller
         return caller
 
-    def create_context(self, caller: Caller, request: Request) -> Context:
+    def create_context(self, caller: Caller, request: Request, **options: bool) -> Context:
         """Return a context that notes its commands, and asks the record cache for nothing."""
-        context = self._services.create_context(caller, request)
+        context = self._services.create_context(caller, request, **options)
         if context.record_cache is not None:
             self.records = BypassedRecordCache(context.record_cache)
         self.context = context.recording(self.log, self.records)

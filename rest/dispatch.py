@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rest.errors import HttpError, method_not_allowed_error
 from rest.scope_members import SCOPE_ROUTE, ClientDisconnectedError
-from schema.operation_inputs import is_id
+from schema.operation_inputs import ID
 
 Handler = Callable[[Request], Awaitable[ASGIApp]]
 
@@ -46,26 +46,23 @@ class PathRoute:
             self.handlers["HEAD"] = self.handlers["GET"]
         self.allowed_methods = sorted([*self.handlers, "OPTIONS"])
 
-    def build_scope(self, path_segments: Sequence[str | None]) -> Scope:
-        """Return the members to add to the scope of a request for this path.
-
-        A parameter that cannot be an id is None. An empty one becomes 404 in the handler.
-        """
+    def read_parameters(self, path_segments: Sequence[str | None]) -> dict[str, str | None]:
+        """Return the parameters of a path. One that cannot be an id is None or empty."""
         parameters = {}
         for position, name in self._parameters:
             text = path_segments[position]
-            parameters[name] = text if not text or is_id(text) else None
-        return {"path_params": parameters, SCOPE_ROUTE: self.path}
+            parameters[name] = text if not text or ID.check(text) is None else None
+        return parameters
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond with the method's handler."""
         request = Request(scope, receive, send)
-        handler = self.handlers.get(request.method)
+        handler = self.handlers.get(scope["method"])
         response: ASGIApp
         try:
             if handler is not None:
                 response = await handler(request)
-            elif request.method == "OPTIONS":
+            elif scope["method"] == "OPTIONS":
                 response = Response(
                     status_code=204, headers={"Allow": ", ".join(self.allowed_methods)}
                 )
@@ -104,7 +101,8 @@ class PathRouter:
             segments = split_path(scope)
             route = self.find(segments)
             if route is not None:
-                scope.update(route.build_scope(segments))
+                scope[SCOPE_ROUTE] = route.path
+                scope["path_params"] = route.read_parameters(segments)
                 await route.handle(scope, receive, send)
                 return
         await self._others(scope, receive, send)

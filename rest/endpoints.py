@@ -41,7 +41,7 @@ from schema.execution import (
     RequestError,
     run_in_thread,
 )
-from schema.operation_inputs import MAX_REPORTED_ERRORS
+from schema.operation_inputs import ID, MAX_REPORTED_ERRORS
 from schema.query_size import measure_value
 
 MAX_BYTES_IN_EVENT_LOOP = 256_000
@@ -65,11 +65,15 @@ class RequestServices(Protocol):
     async def authenticate(self, request: Request) -> Caller:
         """Return the caller. Raises HttpError."""
 
-    def create_context(self, caller: Caller, request: Request) -> Context:
+    def create_context(
+        self,
+        caller: Caller,
+        request: Request,
+        *,
+        has_checked_inputs: bool = False,
+        reads_networks: bool = False,
+    ) -> Context:
         """Return the context of one request. Raises HttpError."""
-
-    def get_base_url(self, request: Request) -> str:
-        """Return the URL under which the client reaches the service."""
 
     async def load_client_operation(
         self, text: str, name: str | None, variables: Mapping[str, Any]
@@ -121,11 +125,16 @@ class EndpointHandler:
         self.known_parameters = [
             name for parameter in self.inputs.all_query for name in parameter.names
         ]
+        self.requires_query = any(parameter.is_required for parameter in self.inputs.query)
         body = endpoint.body
         self.parse_body = body.build_parser(self.inputs.body) if body is not None else None
         # The cache key holds the variables: caching a parsed drawing would keep the drawing too.
         is_document = body is not None and not isinstance(body, JsonBody)
         self.is_cacheable = self.operation.is_query and not is_document
+        are_ids = all(source.definition.rules == (ID,) for source in self.inputs.path.values())
+        are_checked = are_ids and self.inputs.operation.are_checked_alone
+        # What a body has is checked by make_response, and all else where it is read.
+        self.has_checked_inputs = body is not None or are_checked
 
     def with_service(self, service: RequestServices) -> "EndpointHandler":
         """Return a handler of the same endpoint with other services."""
@@ -135,25 +144,29 @@ class EndpointHandler:
 
     async def __call__(self, request: Request) -> ASGIApp:
         """Respond to a request. Check key, flag, permission, input, existence, in this order."""
-        request.scope[SCOPE_OPERATION] = self.operation.name
-        if self.endpoint.deprecation is not None:
-            request.scope[SCOPE_DEPRECATION] = self.endpoint.deprecation
+        endpoint, scope = self.endpoint, request.scope
+        scope[SCOPE_OPERATION] = self.operation.name
+        if endpoint.deprecation is not None:
+            scope[SCOPE_DEPRECATION] = endpoint.deprecation
         caller = await self.service.authenticate(request)
-        self._check_requirements(caller)
-        self._check_guarded_parameters(caller, request)
+        if self.operation.requirements:
+            self._check_requirements(caller)
+        if self.guarded_parameters and scope["query_string"]:
+            self._check_guarded_parameters(caller, request)
         precondition = Precondition.from_headers(request.headers) if self.changed else None
         if self.changed and precondition:
             # Whether it holds tells something about the list, so the key must be able to read it.
             self.changed._check_requirements(caller)
-        variables, request_url = self._parse_url(request, read_too=precondition is not None)
-        body = self.endpoint.body
+        variables, filters, fields = self._parse_url(request, read_too=precondition is not None)
+        body = endpoint.body
         if body is not None:
             variables |= await self._read_body(request, body)
-        context = self.service.create_context(caller, request)
-        if body is not None:
-            context = context.with_checked_inputs()  # by make_response
-        if self.endpoint.form.reads_networks:
-            context = context.with_networks()
+        context = self.service.create_context(
+            caller,
+            request,
+            has_checked_inputs=self.has_checked_inputs,
+            reads_networks=endpoint.form.reads_networks,
+        )
         if self.changed and precondition:
             context = context.with_precondition(self.changed.build_check(precondition, request))
 
@@ -163,19 +176,20 @@ class EndpointHandler:
             work = self._run_operation(variables, context)
             if self.operation.is_query:
                 work = run_while_connected(work, request.receive)
-            return await self._build_response(await work, request_url)
+            url = RequestUrl(context.base_url, filters, fields, endpoint.path, scope["path_params"])
+            return await self._build_response(await work, url)
 
         if not self.is_cacheable:
             return await make_response()
         key = (
-            self.endpoint.path,
+            endpoint.path,
             orjson.dumps(variables, option=SORT_KEYS),
             # Flags and permissions were checked above; of the caller, only the scope changes what
             # is read.
             caller.scope,
             # The body has URLs of other pages, which begin with it.
-            request_url.base_url,
-            request_url.fields,
+            context.base_url,
+            fields,
         )
         return await self.service.get_or_create_response(key, context, make_response, True)
 
@@ -186,7 +200,8 @@ class EndpointHandler:
 
         The GET has the path parameters and the query of `request`. Raises HttpError 422.
         """
-        variables, request_url = self._parse_url(request)
+        variables, filters, fields = self._parse_url(request)
+        path, path_params = self.endpoint.path, request.scope["path_params"]
 
         async def check(context: Context) -> None:
             try:
@@ -195,34 +210,37 @@ class EndpointHandler:
                 raise UnavailableError(
                     error.message, error.cause or UnavailableCause.WRITE_CONFLICT
                 ) from error
-            response = await self._build_response(data, request_url)
+            url = RequestUrl(context.base_url, filters, fields, path, path_params)
+            response = await self._build_response(data, url)
             precondition.check(compute_etag(bytes(response.body), response.raw_headers))
 
         return check
 
     def _parse_url(
         self, request: Request, *, read_too: bool = False
-    ) -> tuple[dict[str, Any], RequestUrl]:
-        """Return the variables in the query and the path, and the URL. Raises HttpError.
+    ) -> tuple[dict[str, Any], list[tuple[str, str]], tuple[str, ...] | None]:
+        """Return the variables in the query and the path, the filters, and the fields to respond.
 
-        With `read_too` the query is that of the resource which is changed, too.
+        With `read_too` the query is that of the resource which is changed, too. Raises HttpError.
         """
-        pairs = parameters.split_query_string(request.scope["query_string"])
-        known = self.known_parameters
-        if read_too and self.changed:
-            known = known + self.changed.known_parameters
-        parameters.report_ignored(request.scope, pairs, known)
-        variables, filters = parameters.parse_query(self.inputs.all_query, pairs)
-        fields = variables.pop(FIELDS, None)
-        path_params: dict[str, str] = request.scope["path_params"]
-        # No record has an empty id, as in `/v1/assets/`.
-        if not all(path_params.values()):
-            raise not_found_error()
+        variables: dict[str, Any] = {}
+        filters: list[tuple[str, str]] = []
+        fields = None
+        query_string, path_params = request.scope["query_string"], request.scope["path_params"]
+        if query_string or self.requires_query:
+            pairs = parameters.split_query_string(query_string)
+            known = self.known_parameters
+            if read_too and self.changed:
+                known = known + self.changed.known_parameters
+            parameters.report_ignored(request.scope, pairs, known)
+            variables, filters = parameters.parse_query(self.inputs.all_query, pairs)
+            fields = variables.pop(FIELDS, None)
         for name, variable in self.endpoint.path_parameters.items():
-            variables[variable] = path_params[name]
-        base_url, path = self.service.get_base_url(request), self.endpoint.path
-        selected = fields and tuple(fields)
-        return variables, RequestUrl(base_url, filters, selected, path, path_params)
+            value = path_params[name]
+            if not value:  # no record has an empty id, as in `/v1/assets/`
+                raise not_found_error()
+            variables[variable] = value
+        return variables, filters, fields and tuple(fields)
 
     async def _read_body(self, request: Request, body: RequestBody) -> dict[str, Any]:
         content = await read_request_body(request, body.media_type, body.max_bytes)
@@ -265,7 +283,9 @@ class EndpointHandler:
             is_long = isinstance(data, list) and len(data) > MAX_ITEMS_IN_EVENT_LOOP
             body = await write_json(body) if is_long else orjson.dumps(body)
         media_type = formed.media_type or form.media_type
-        headers = [*ENCODED_RESPONSE_HEADERS, *encode_headers(formed.headers)]
+        headers = ENCODED_RESPONSE_HEADERS
+        if formed.headers:
+            headers = [*headers, *encode_headers(formed.headers)]
         return CompleteResponse(body, form.status, media_type, headers)
 
     def _check_requirements(self, caller: Caller) -> None:
@@ -279,8 +299,6 @@ class EndpointHandler:
 
         Their fields check it too, but a response that is cached runs no operation.
         """
-        if not self.guarded_parameters or not request.scope["query_string"]:
-            return
         given = dict(parameters.split_query_string(request.scope["query_string"]))
         try:
             for name, requirement in self.guarded_parameters:

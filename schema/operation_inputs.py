@@ -5,7 +5,7 @@ and what bounds the values of its result.
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
 
 import graphql
@@ -66,6 +66,9 @@ class OperationInputs:
     def __init__(self, schema: graphql.GraphQLSchema, operation: Operation) -> None:
         collector = _VariableUses(graphql.TypeInfo(schema))
         graphql.visit(operation.document, graphql.TypeInfoVisitor(collector.types, collector))
+        self._has_values = collector.has_values or any(
+            node.default_value for node in operation.node.variable_definitions or ()
+        )
         self._nested_uses = [use for use in collector.uses if use.members]
         uses_by_resolver: dict[Callable[..., Any], list[_VariableUse]] = {}
         for use in collector.uses:
@@ -86,6 +89,18 @@ class OperationInputs:
                 find_error = partial(checks[use.resolver].find_error, use.parameter)
             definition = definition_of(argument)
             self.by_variable[name] = Input(name, type, argument, definition, find_error)
+
+    @cached_property
+    def are_checked_alone(self) -> bool:
+        """True if each value keeps all rules once `find_error` of its input has found none.
+
+        Nothing that the operation writes out, by default or as a part of an object, is checked by
+        that, nor what concerns several arguments.
+        """
+        has_joint_rules = any(checks.joint_rules for checks, _ in self._fields)
+        names = [use.variable for _, uses in self._fields for use in uses]
+        is_repeated = len(set(names)) < len(names)
+        return not (self._has_values or self._nested_uses or has_joint_rules or is_repeated)
 
     def to_variable(self, path: str) -> str:
         """Return a path in an argument as one in the variable that feeds that part of it.
@@ -143,6 +158,8 @@ class _VariableUses(graphql.Visitor):
         super().__init__()
         self.types = types
         self.uses: list[_VariableUse] = []
+        self.has_values = False
+        """True if an argument of a field is anything but a variable."""
 
     def enter_argument(self, node: graphql.ArgumentNode, *_: Any) -> None:
         field, argument = self.types.get_field_def(), self.types.get_argument()
@@ -152,6 +169,7 @@ class _VariableUses(graphql.Visitor):
             definition = argument.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
             name = node.name.value
             parameter = definition.python_name if definition else name
+            self.has_values |= not isinstance(node.value, graphql.VariableNode)
             use = _VariableUse("", argument, name, parameter, _resolver_of(field))
             self.uses += _iter_uses(node.value, use)
         elif isinstance(node.value, graphql.VariableNode):

@@ -434,14 +434,6 @@ class Context(Struct, frozen=True, eq=False):
         store.database = with_log(store.database, log)
         return replace(self, _store=store, record_cache=record_cache)
 
-    def with_checked_inputs(self) -> "Context":
-        """Return this context for an operation with inputs that have been checked already."""
-        return replace(self, has_checked_inputs=True)
-
-    def with_networks(self) -> "Context":
-        """Return this context for a query that routes on the map that it reads."""
-        return replace(self, reads_networks=True)
-
     def with_first_page(self, first_page: FirstPage) -> "Context":
         """Return this context for a field that gets the record with this list."""
         return replace(self, first_page=first_page)

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 
 from rest import dispatch
 from rest.dispatch import PathRoute, PathRouter, decode_segment, run_while_connected, split_path
-from rest.scope_members import SCOPE_ROUTE, ClientDisconnectedError
+from rest.scope_members import ClientDisconnectedError
 from tests.fixtures import HIDDEN, ODD_IDS
 from tests.rest.error_bodies import read_error
 
@@ -32,8 +32,7 @@ def found(raw_path: bytes) -> tuple[str, dict[str, str | None]] | None:
     route = ROUTES.find(segments)
     if route is None:
         return None
-    members = route.build_scope(segments)
-    return members[SCOPE_ROUTE], members["path_params"]
+    return route.path, route.read_parameters(segments)
 
 
 @pytest.mark.parametrize(
@@ -163,8 +162,8 @@ def test_any_text_comes_back_from_its_encoding(text: str) -> None:
 @given(st.binary(max_size=40))
 def test_any_bytes_are_an_id_or_nothing(raw: bytes) -> None:
     path = b"/v1/units/" + raw.replace(b"/", b"")
-    members = PathRoute("/v1/units/{unit}", {}).build_scope(split_path({"raw_path": path}))
-    text = members["path_params"]["unit"]
+    route = PathRoute("/v1/units/{unit}", {})
+    text = route.read_parameters(split_path({"raw_path": path}))["unit"]
     assert text is None or (len(text) <= 255 and "\0" not in text)
 
 

@@ -65,11 +65,8 @@ class Endpoints:
             raise HttpError(401, "No key", "KEY_REQUIRED")
         return self.caller
 
-    def create_context(self, caller: Caller, request: Request) -> Context:
-        return Context(caller, self.store, self.base_url)
-
-    def get_base_url(self, request: Request) -> str:
-        return self.base_url
+    def create_context(self, caller: Caller, request: Request, **options: bool) -> Context:
+        return Context(caller, self.store, self.base_url, **options)
 
     async def load_client_operation(
         self, text: str, name: str | None, variables: Mapping[str, Any]

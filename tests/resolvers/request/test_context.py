@@ -152,10 +152,9 @@ async def test_a_query_that_routes_reads_a_map_and_its_network_with_one_command(
         bypass_document_validation=True,
     )
     routers, log = RoutableMapCache(read_nothing), CommandLog()
-    context = Context(context.caller, context._store, routable_map_cache=routers)
-    context = context.recording(log, None)
-    if reads_networks:
-        context = context.with_networks()
+    context = Context(
+        context.caller, context._store, routable_map_cache=routers, reads_networks=reads_networks
+    ).recording(log, None)
     for map_id, name in {"m": "M", "stale": "S", "hidden": None}.items():
         found = await context.get_record(MAPS, map_id)
         assert (found and found.name) == name
