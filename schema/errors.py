@@ -3,12 +3,12 @@
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
 from graphql import ConstValueNode, EnumValueNode, GraphQLError, GraphQLSchema, print_ast
+from msgspec import Struct
 from strawberry.schema.schema_converter import CustomGraphQLEnumType
 
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS
@@ -104,8 +104,8 @@ MAX_LOGGED_FAILURES = 3
 _logger = logging.getLogger("floorgate.graphql")
 
 
-@dataclass(frozen=True, slots=True)
-class OperationResult:
+# A Struct: every operation makes one, and a frozen dataclass takes four times as long.
+class OperationResult(Struct, frozen=True):
     """Result of an operation. `data` is None if execution failed entirely."""
 
     data: dict[str, Any] | None

@@ -226,14 +226,12 @@ class Executor:
             # Of a mutation, no other field begins after the deadline. A write that has begun is
             # never cancelled: its response tells whether it was made, and MongoDB ends it in time.
             limit = limit_write if operation.is_mutation else limit_read
-            executed = await limit(work, context, self.deadline_seconds)
+            data, errors = await limit(work, context, self.deadline_seconds)
         except InvalidVariablesError as error:
             return to_operation_result(None, error.errors, variables)
         except Exception as error:
             return error_result(error)
-        if not executed.errors:
-            return OperationResult(executed.data, [])
-        return to_operation_result(executed.data, executed.errors, variables)
+        return to_operation_result(data, errors, variables) if errors else OperationResult(data, [])
 
     async def _execute(
         self,
@@ -243,7 +241,7 @@ class Executor:
         event: Event | None,
         *,
         is_allowed: bool,
-    ) -> ExecutionResult:
+    ) -> tuple[dict[str, Any] | None, list[GraphQLError]]:
         if operation.compiled is not None:
             try:
                 result = await operation.compiled.run(

@@ -41,8 +41,11 @@ async def interpret(
     variables: Mapping[str, Any],
     context: Context,
     event: Event | None = None,
-) -> graphql.ExecutionResult:
-    """Run an operation, or a subscription on one event. Raises errors of the whole operation."""
+) -> tuple[dict[str, Any] | None, list[graphql.GraphQLError]]:
+    """Return the data and the errors of an operation, or of a subscription for one event.
+
+    Raises errors of the whole operation.
+    """
     is_sync = operation.is_introspection
     execute: Any = partial(
         graphql.execute_sync if is_sync else graphql.execute,
@@ -58,7 +61,8 @@ async def interpret(
     )
     # What waits for nothing can run in a thread.
     outcome = await run_in_thread(execute) if is_sync else execute()
-    return outcome if isinstance(outcome, graphql.ExecutionResult) else await outcome
+    result = outcome if isinstance(outcome, graphql.ExecutionResult) else await outcome
+    return result.data, result.errors or []
 
 
 class OrderedErrors:

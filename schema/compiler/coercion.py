@@ -12,7 +12,7 @@ declares, and to the input objects that resolvers take. Values that are not obvi
 such as 7 for an ID, raise FallbackNeededError, and graphql-core coerces them.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from typing import Any, NoReturn, TypeAlias
@@ -300,13 +300,8 @@ def mentions_variables(node: graphql.ValueNode) -> bool:
     return finder.found
 
 
-ArgumentBuilder: TypeAlias = Callable[[VariableValues], dict[str, Any]]
+ArgumentBuilder: TypeAlias = Callable[[Mapping[str, Any]], dict[str, Any]]
 """Builds a resolver's keyword arguments from a request's coerced variables."""
-
-UNDEFINED_VALUE: Any = object()
-"""Distinguishes a variable that is absent from one that is null (GraphQL, section 6.1.2)."""
-REQUIRED_VALUE: Any = object()
-"""Stands for the default of a variable that must be given."""
 
 
 MAX_VARIABLE_ERRORS = 5
@@ -340,11 +335,20 @@ class VariableCoercer:
         self._schema = schema
         self._nodes = operation.variable_definitions or ()
         self._types = {node.variable.name.value: _type_of(schema, node) for node in self._nodes}
-        self._fast_coercers: list[tuple[str, Converter, Any]] | None = None
+        self._required = {
+            node.variable.name.value
+            for node in self._nodes
+            if isinstance(node.type, graphql.NonNullTypeNode) and node.default_value is None
+        }
+        self._defaults: dict[str, Any] = {}
+        self._fast_coercers: dict[str, Converter] | None = None
         with suppress(UnsupportedQueryError):
-            self._fast_coercers = [_build_fast_coercer(schema, node) for node in self._nodes]
+            self._defaults = _find_defaults(schema, self._nodes)
+            self._fast_coercers = {
+                name: build_coercion(declared) for name, declared in self._types.items()
+            }
 
-    def coerce(self, inputs: Mapping[str, Any]) -> VariableValues:
+    def coerce(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the coerced variables. Raises InvalidVariablesError."""
         try:
             return self._coerce_fast(inputs)
@@ -358,25 +362,17 @@ class VariableCoercer:
             )
         if isinstance(values, list):
             raise InvalidVariablesError(values)
-        coerced = {
-            name: convert(value, self._types[name]) for name, value in values.coerced.items()
-        }
-        return VariableValues(values.sources, coerced)
+        return {name: convert(value, self._types[name]) for name, value in values.coerced.items()}
 
-    def _coerce_fast(self, inputs: Mapping[str, Any]) -> VariableValues:
-        if self._fast_coercers is None:
+    def _coerce_fast(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        # What is missing is left to graphql-core, which words the error.
+        if self._fast_coercers is None or not self._required <= inputs.keys():
             raise FallbackNeededError
-        coerced = {}
-        for name, coerce, default in self._fast_coercers:
-            value = inputs.get(name, UNDEFINED_VALUE)
-            if value is not UNDEFINED_VALUE:
+        coerced = self._defaults.copy()
+        for name, value in inputs.items():
+            if coerce := self._fast_coercers.get(name):
                 coerced[name] = coerce(value)
-            # Left to graphql-core, which words the error.
-            elif default is REQUIRED_VALUE:
-                raise FallbackNeededError
-            elif default is not UNDEFINED_VALUE:
-                coerced[name] = default
-        return VariableValues({}, coerced)
+        return coerced
 
 
 def _type_of(
@@ -387,20 +383,20 @@ def _type_of(
     return declared
 
 
-def _build_fast_coercer(
-    schema: graphql.GraphQLSchema, node: graphql.VariableDefinitionNode
-) -> tuple[str, Converter, Any]:
-    """Return a variable's name, how to coerce its value, and the value that it has if absent."""
-    name, declared = node.variable.name.value, _type_of(schema, node)
-    default = REQUIRED_VALUE if isinstance(declared, graphql.GraphQLNonNull) else UNDEFINED_VALUE
-    if node.default_value is not None:
-        if not graphql.is_leaf_type(graphql.get_nullable_type(declared)):
-            raise UnsupportedQueryError("a default that is not a scalar")
-        defaults = graphql.get_variable_values(schema, [node], {})
-        if isinstance(defaults, list):
-            raise UnsupportedQueryError("a default that does not fit")
-        default = defaults.coerced[name]
-    return name, build_coercion(declared), default
+def _find_defaults(
+    schema: graphql.GraphQLSchema, nodes: Sequence[graphql.VariableDefinitionNode]
+) -> dict[str, Any]:
+    """Return the values of the variables that have one if they are absent."""
+    with_default = [node for node in nodes if node.default_value is not None]
+    if not all(
+        graphql.is_leaf_type(graphql.get_nullable_type(_type_of(schema, node)))
+        for node in with_default
+    ):
+        raise UnsupportedQueryError("a default that is not a scalar")
+    defaults = graphql.get_variable_values(schema, with_default, {})
+    if isinstance(defaults, list):
+        raise UnsupportedQueryError("a default that does not fit")
+    return defaults.coerced
 
 
 def build_arguments(selected_field: SelectedField) -> ArgumentBuilder | None:
@@ -462,29 +458,25 @@ def _build_simple_arguments(
     }
     variables_by_name = [(python_names[name], each) for name, each in by_variable.items()]
 
-    def reject(variables: VariableValues) -> NoReturn:
-        graphql.get_argument_values(
-            selected_field.definition, selected_field.node, variables, hide_suggestions=True
-        )
+    def reject(variables: Mapping[str, Any]) -> NoReturn:
+        _coerce_arguments(selected_field, variables)
         raise AssertionError("graphql-core takes the arguments")
 
-    def build(variables: VariableValues) -> dict[str, Any]:
+    def build(variables: Mapping[str, Any]) -> dict[str, Any]:
         # A copy: all requests share `defaults`.
-        built = dict(defaults)
-        coerced = variables.coerced
+        built = defaults.copy()
         for name, variable in variables_by_name:
-            if variable in coerced:
-                built[name] = coerced[variable]
+            if variable in variables:
+                built[name] = variables[variable]
             elif name in required:
                 reject(variables)
         # A nullable variable may stand in a non-null position that has a default; null is an error
         # there only at run time (section 5.8.5).
-        for name in non_null:
-            if built.get(name) is None:
-                reject(variables)
+        if None in map(built.get, non_null):
+            reject(variables)
         for name, build_value in objects.items():
             try:
-                built[python_names[name]] = build_value(coerced)
+                built[python_names[name]] = build_value(variables)
             except FallbackNeededError:
                 reject(variables)
         return built
@@ -518,16 +510,24 @@ def _build_converted_arguments(selected_field: SelectedField) -> ArgumentBuilder
     python_names = _python_names(selected_field)
     arguments = selected_field.definition.args
 
-    def build(variables: VariableValues) -> dict[str, Any]:
-        values = graphql.get_argument_values(
-            selected_field.definition, selected_field.node, variables, hide_suggestions=True
-        )
+    def build(variables: Mapping[str, Any]) -> dict[str, Any]:
+        values = _coerce_arguments(selected_field, variables)
         return {
             python_names[name]: convert(value, arguments[name].type)
             for name, value in values.items()
         }
 
     return build
+
+
+def _coerce_arguments(
+    selected_field: SelectedField, variables: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments of a field as graphql-core coerces them. Raises GraphQLError."""
+    values = VariableValues({}, dict(variables))
+    return graphql.get_argument_values(
+        selected_field.definition, selected_field.node, values, hide_suggestions=True
+    )
 
 
 def _python_names(selected_field: SelectedField) -> dict[str, str]:

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import graphql
 from graphql import GraphQLError, Node
-from graphql.execution.values import VariableValues
 from msgspec import Struct
 
 from resolvers.request.context import Context, check_deadline
@@ -85,8 +84,14 @@ class LevelExecutor:
         """
         if event is not None:
             self._known[root.fields[0]] = event
-        self._run.context.expect_siblings(expected=len(root.columns) > 1 and not serially)
-        rows = await self._complete_level(root, (None,), None, serially=serially)
+        is_only = len(root.fields) == 1
+        self._run.context.expect_siblings(expected=not (is_only or serially))
+        if is_only and not serially:  # the usual case, without a level
+            [field] = root.fields
+            rows = Completed([root.blank.copy()], {}, {})
+            _add_column(rows, field.key, await self._complete_field(field, (None,), None))
+        else:
+            rows = await self._complete_level(root, (None,), None, serially=serially)
         if rows.failures:
             return None, to_graphql_errors([rows.failures[0]])
         return rows.values[0], to_graphql_errors(rows.errors[0]) if rows.errors else []
@@ -224,6 +229,12 @@ class LevelExecutor:
         self, field: PlannedField, values: Sequence[Any], weights: Weights
     ) -> Completed:
         """Complete values that are objects, or lists of them."""
+        if field.has_plain_object and len(values) == 1:  # the usual case
+            make = field.level and field.level.make_rows
+            if make is not None and not (values[0] is None or isinstance(values[0], Exception)):
+                made = await self._make(make, values, field.level.part_size)
+                if made is not None:
+                    return Completed(made, {}, {})
         if field.documents is not None:  # generated code has not made rows of them
             values = await field.documents.decode(values)
             self.failure = None
@@ -423,11 +434,10 @@ class CompiledQuery:
         *,
         check_requirements: bool = False,
         event: Event | None = None,
-    ) -> graphql.ExecutionResult:
-        """Run a request, with `check_requirements` unless the caller meets those of all fields.
+    ) -> tuple[Row | None, list[GraphQLError]]:
+        """Return the data and the errors of a request, or of a subscription for one event.
 
-        Of a subscription, complete what it selects of one event.
-
+        Use `check_requirements` unless the caller meets those of all fields.
         Raises UnsupportedQueryError if only graphql-core can run it, before any resolver is called;
         InvalidVariablesError; and errors of the whole operation.
         """
@@ -438,12 +448,10 @@ class CompiledQuery:
             variables = self._variables.coerce(inputs)
         conditions = self._condition_values(variables) if self._condition_names else ()
         plan = self._plans.get(conditions)
-        if isinstance(plan, str):
-            raise UnsupportedQueryError(plan)
-        if plan is None and self._is_short and not self.generates_code:
-            plan = self._get_plan(conditions)
-        elif plan is None or self._lacks_code(plan):  # made in a thread: it takes long
-            plan = await run_in_thread(self._get_plan, conditions)
+        if not isinstance(plan, QueryPlan) or self._lacks_code(plan):
+            is_quick = isinstance(plan, str) or (self._is_short and not self.generates_code)
+            find_plan = partial(self._get_plan, conditions)
+            plan = find_plan() if is_quick else await run_in_thread(find_plan)
         run = RunInfo(context, variables, has_large_variables)
         executor = LevelExecutor(run, check_requirements=check_requirements)
         try:
@@ -456,15 +464,15 @@ class CompiledQuery:
                 _logger.warning("compiled operation %s failed", self.name, exc_info=failure)
         finally:
             executor.failure = None  # it refers to frames, which have all that was read
-        return graphql.ExecutionResult(data, errors)
+        return data, errors
 
     @property
     def name(self) -> str | None:
         """The operation's name, or None if it is anonymous."""
         return self._node.name.value if self._node.name else None
 
-    def _condition_values(self, variables: VariableValues) -> ConditionValues:
-        found = [variables.coerced.get(name) for name in self._condition_names]
+    def _condition_values(self, variables: Mapping[str, Any]) -> ConditionValues:
+        found = [variables.get(name) for name in self._condition_names]
         values = tuple(value for value in found if isinstance(value, bool))
         if len(values) < len(found):
             raise UnsupportedQueryError("a condition that is null")

@@ -13,7 +13,6 @@ from types import NoneType
 from typing import Any, TypeAlias
 
 import graphql
-from graphql.execution.values import VariableValues
 from msgspec import Struct
 
 from resolvers.request.context import Budget, Context
@@ -121,7 +120,8 @@ class RunInfo(Struct, frozen=True, eq=False):
     """
 
     context: Context
-    variables: VariableValues
+    variables: Mapping[str, Any]
+    """The coerced variables."""
     has_large_variables: bool = False
     document_fields: frozenset[str] | None = None
     """Paged resolvers look at these fields, which are read of each document of a list; None if it
@@ -151,12 +151,10 @@ class FieldResolver:
             run = RunInfo(
                 run.context, run.variables, run.has_large_variables, self._documents.fields
             )
-        arguments: dict[str, Any] = {}
-        if self._build_arguments is not None:
-            if run.has_large_variables:
-                arguments = await run_in_thread(self._build_arguments, run.variables)
-            else:
-                arguments = self._build_arguments(run.variables)
+        build, arguments = self._build_arguments, {}
+        if build is not None:
+            is_large, variables = run.has_large_variables, run.variables
+            arguments = await run_in_thread(build, variables) if is_large else build(variables)
         if self._resolve_many is not None:
             return await self._resolve_many(parents, info=run, **arguments)
         if self.joined_list is not None and run.context.record_cache is None:
@@ -234,6 +232,8 @@ class PlannedField:
     """True if it has a resolver, or a field inside it has one, at any depth."""
     is_column: bool = field(init=False)
     """True if it is completed for all objects at once, and not where the row of each is made."""
+    has_plain_object: bool = field(init=False)
+    """True if its value is one object, the row of which generated code makes by itself."""
     complete_values: MakeRows | None = None
     """Generated code for the values of a resolver that are no objects, if there is any."""
 
@@ -254,6 +254,9 @@ class PlannedField:
         self.level = None
         if len(self.levels) == 1:
             [self.level] = self.levels.values()
+        self.has_plain_object = not (
+            self.level is None or self.level.columns or self.list_depth or self.documents
+        )
 
     def read(self, item: Any, run: RunInfo) -> Any:
         """Return the value of a plain field, or the exception that reading it raised."""

@@ -432,7 +432,7 @@ def operation_of(text: str) -> OperationDefinitionNode:
 
 def coerce(declared: str, **inputs: Any) -> dict[str, Any]:
     operation = operation_of(f"query ({declared}) {{ __typename }}")
-    return VariableCoercer(GRAPHQL_SCHEMA, operation).coerce(inputs).coerced
+    return VariableCoercer(GRAPHQL_SCHEMA, operation).coerce(inputs)
 
 
 def arguments(field: str, declared: str = "", **inputs: Any) -> dict[str, Any] | None:
