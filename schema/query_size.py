@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import attrgetter, gt
 from typing import Any, NamedTuple
 
 import graphql
@@ -134,6 +135,7 @@ LIMIT_MESSAGES = {
     "text": "passes {} characters of text in arguments, over the limit of {} (arguments of nested "
     "fields count once per parent record)",
 }
+_read_limited = attrgetter(*LIMIT_MESSAGES)
 
 
 class QuerySize(NamedTuple):
@@ -173,6 +175,8 @@ def check_limits(size: QuerySize, query_limits: QueryLimits) -> None:
     Traceback (most recent call last):
     resolvers.request.errors.LimitExceededError: The operation nests 20 fields, over the limit of 16
     """
+    if not any(map(gt, _read_limited(size), _read_limited(query_limits))):
+        return
     for name, message in LIMIT_MESSAGES.items():
         limit, actual = getattr(query_limits, name), getattr(size, name)
         if actual > limit:
