@@ -109,12 +109,11 @@ class PathRouter:
 
     def find(self, path_segments: Sequence[str | None]) -> PathRoute | None:
         """Return the route that fits; a literal segment goes before a parameter."""
-        branch = self._tree
+        branch: SegmentTree | None = self._tree
         for segment in path_segments:
-            found = branch.get(segment) or branch.get(ANY_SEGMENT)
-            if found is None:
+            branch = branch.get(segment) or branch.get(ANY_SEGMENT)
+            if branch is None:
                 return None
-            branch = found
         return branch.get(END_OF_PATH)
 
 

@@ -153,10 +153,12 @@ class EndpointHandler:
             self._check_requirements(caller)
         if self.guarded_parameters and scope["query_string"]:
             self._check_guarded_parameters(caller, request)
-        precondition = Precondition.from_headers(request.headers) if self.changed else None
-        if self.changed and precondition:
-            # Whether it holds tells something about the list, so the key must be able to read it.
-            self.changed._check_requirements(caller)
+        precondition = None
+        if self.changed is not None:
+            precondition = Precondition.from_headers(request.headers)
+            if precondition is not None:
+                # Whether it holds tells of the list, so the key must be able to read that.
+                self.changed._check_requirements(caller)
         variables, filters, fields = self._parse_url(request, read_too=precondition is not None)
         body = endpoint.body
         if body is not None:
@@ -167,18 +169,9 @@ class EndpointHandler:
             has_checked_inputs=self.has_checked_inputs,
             reads_networks=endpoint.form.reads_networks,
         )
-        if self.changed and precondition:
+        if self.changed is not None and precondition is not None:
             context = context.with_precondition(self.changed.build_check(precondition, request))
-
-        async def make_response() -> Response:
-            if body is not None:
-                await self._check_inputs(variables, body)
-            work = self._run_operation(variables, context)
-            if self.operation.is_query:
-                work = run_while_connected(work, request.receive)
-            url = RequestUrl(context.base_url, filters, fields, endpoint.path, scope["path_params"])
-            return await self._build_response(await work, url)
-
+        make_response = partial(self._make_response, request, variables, context, filters, fields)
         if not self.is_cacheable:
             return await make_response()
         key = (
@@ -192,6 +185,23 @@ class EndpointHandler:
             fields,
         )
         return await self.service.get_or_create_response(key, context, make_response, True)
+
+    async def _make_response(
+        self,
+        request: Request,
+        variables: dict[str, Any],
+        context: Context,
+        filters: list[tuple[str, str]],
+        fields: tuple[str, ...] | None,
+    ) -> Response:
+        if self.endpoint.body is not None:
+            await self._check_inputs(variables, self.endpoint.body)
+        work = self._run_operation(variables, context)
+        if self.operation.is_query:
+            work = run_while_connected(work, request.receive)
+        path, path_params = self.endpoint.path, request.scope["path_params"]
+        url = RequestUrl(context.base_url, filters, fields, path, path_params)
+        return await self._build_response(await work, url)
 
     def build_check(
         self, precondition: Precondition, request: Request
