@@ -19,7 +19,6 @@ from graphql import (
     parse_type,
     type_from_ast,
 )
-from graphql.execution.values import VariableValues
 from graphql.utilities import coerce_input_value
 from hypothesis import given
 from hypothesis import strategies as st
@@ -141,7 +140,7 @@ def find_page(text: str) -> Any:
     if listed is None:
         return None
     context: Any = SimpleNamespace(with_first_page=lambda page: page)
-    run = RunInfo(context, VariableValues({}, {}))
+    run = RunInfo(context, {})
     joined = listed.read_with_record(run)
     return None if joined is run else joined.context
 
