@@ -229,12 +229,12 @@ class LevelExecutor:
         self, field: PlannedField, values: Sequence[Any], weights: Weights
     ) -> Completed:
         """Complete values that are objects, or lists of them."""
-        if field.has_plain_object and len(values) == 1:  # the usual case
-            make = field.level and field.level.make_rows
-            if make is not None and not (values[0] is None or isinstance(values[0], Exception)):
-                made = await self._make(make, values, field.level.part_size)
-                if made is not None:
-                    return Completed(made, {}, {})
+        plain = field.plain_level
+        if plain is not None and plain.make_rows is not None and len(values) == 1:  # the usual case
+            is_object = not (values[0] is None or isinstance(values[0], Exception))
+            made = await self._make(plain.make_rows, values, plain.part_size) if is_object else None
+            if made is not None:
+                return Completed(made, {}, {})
         if field.documents is not None:  # generated code has not made rows of them
             values = await field.documents.decode(values)
             self.failure = None

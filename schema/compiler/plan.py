@@ -232,8 +232,8 @@ class PlannedField:
     """True if it has a resolver, or a field inside it has one, at any depth."""
     is_column: bool = field(init=False)
     """True if it is completed for all objects at once, and not where the row of each is made."""
-    has_plain_object: bool = field(init=False)
-    """True if its value is one object, the row of which generated code makes by itself."""
+    plain_level: "Level | None" = field(init=False)
+    """The level of its value, if this is one object and generated code makes its whole row."""
     complete_values: MakeRows | None = None
     """Generated code for the values of a resolver that are no objects, if there is any."""
 
@@ -254,9 +254,9 @@ class PlannedField:
         self.level = None
         if len(self.levels) == 1:
             [self.level] = self.levels.values()
-        self.has_plain_object = not (
-            self.level is None or self.level.columns or self.list_depth or self.documents
-        )
+        has_columns = self.level is not None and self.level.columns
+        is_plain = not (has_columns or self.list_depth or self.documents)
+        self.plain_level = self.level if is_plain else None
 
     def read(self, item: Any, run: RunInfo) -> Any:
         """Return the value of a plain field, or the exception that reading it raised."""

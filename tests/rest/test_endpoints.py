@@ -65,7 +65,7 @@ class Endpoints:
             raise HttpError(401, "No key", "KEY_REQUIRED")
         return self.caller
 
-    def create_context(self, caller: Caller, request: Request, **options: bool) -> Context:
+    def create_context(self, caller: Caller, request: Request, **options: Any) -> Context:
         return Context(caller, self.store, self.base_url, **options)
 
     async def load_client_operation(
