@@ -109,7 +109,7 @@ class PathRouter:
 
     def find(self, path_segments: Sequence[str | None]) -> PathRoute | None:
         """Return the route that fits; a literal segment goes before a parameter."""
-        branch: SegmentTree | None = self._tree
+        branch: Any = self._tree
         for segment in path_segments:
             branch = branch.get(segment) or branch.get(ANY_SEGMENT)
             if branch is None:
