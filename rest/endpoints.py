@@ -31,6 +31,7 @@ from rest.responses import (
     write_json,
 )
 from rest.scope_members import SCOPE_DEPRECATION, SCOPE_OPERATION
+from schema.compiler.coercion import has_more_items
 from schema.errors import UnavailableCause, UnavailableError
 from schema.execution import (
     Caller,
@@ -42,7 +43,6 @@ from schema.execution import (
     run_in_thread,
 )
 from schema.operation_inputs import ID, MAX_REPORTED_ERRORS
-from schema.query_size import measure_value
 
 MAX_BYTES_IN_EVENT_LOOP = 256_000
 """A larger body is parsed in a thread: this takes up to 2 ms."""
@@ -275,7 +275,7 @@ class EndpointHandler:
     ) -> dict[str, list[str]]:
         """Return which rules inputs break, by path in the body."""
         find_errors = partial(self.inputs.operation.find_errors, variables)
-        is_large = measure_value(variables, MAX_ITEMS_IN_EVENT_LOOP).items > MAX_ITEMS_IN_EVENT_LOOP
+        is_large = has_more_items(variables, MAX_ITEMS_IN_EVENT_LOOP)
         errors = await run_in_thread(find_errors) if is_large else find_errors()
         return {body.to_path(error.path): [error.message] for error in errors}
 

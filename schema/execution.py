@@ -21,7 +21,7 @@ from resolvers.request.errors import LimitExceededError
 from resolvers.request.errors import RequestError as RequestError
 from resolvers.request.threads import pause_if_due as pause_if_due
 from resolvers.request.threads import run_in_thread as run_in_thread
-from schema.compiler.coercion import InvalidVariablesError
+from schema.compiler.coercion import InvalidVariablesError, has_more_items
 from schema.compiler.compiled_query import Event as Event
 from schema.compiler.selection import UnsupportedQueryError
 from schema.errors import OperationResult as OperationResult
@@ -32,7 +32,6 @@ from schema.operations import Operation as Operation
 from schema.operations import check_size, parse_client_operation, parse_operation
 from schema.operations import limit_exceeded_error as limit_exceeded_error
 from schema.query_limits import QueryLimits
-from schema.query_size import measure_value
 
 MAX_LOGGED_REASONS = 100
 """Operations and reasons that are remembered, so that each is logged once in a while."""
@@ -217,7 +216,7 @@ class Executor:
         Unexpected exceptions are logged and masked.
         """
         is_allowed = operation.is_allowed(context.caller)
-        if not is_allowed and _has_many_items(variables):
+        if not is_allowed and has_more_items(variables, MAX_ITEMS_WHEN_DENIED):
             # A smaller request is run, for an error with its path; see
             # docs/decisions/graphql/query-limits.md.
             return _denied_result(operation, context.caller)
@@ -299,10 +298,6 @@ class Executor:
     def _keep(self, name: str | None, operation: Operation) -> Operation:
         self._operation_cache.put((operation.text, name), operation)
         return operation
-
-
-def _has_many_items(variables: Mapping[str, Any]) -> bool:
-    return measure_value(variables, MAX_ITEMS_WHEN_DENIED).items > MAX_ITEMS_WHEN_DENIED
 
 
 def _denied_result(operation: Operation, caller: Caller) -> OperationResult:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from operator import attrgetter, gt
 from typing import Any, NamedTuple
 
@@ -11,18 +10,8 @@ import graphql
 from resolvers.request.errors import LimitExceededError
 from resolvers.request.inputs import DEFAULT_PER_PAGE, MAX_PER_PAGE, Items, find_cursor_page_size
 from schema import definitions
+from schema.compiler.coercion import measure_value
 from schema.query_limits import QueryLimits
-
-TEXT_TYPES = {str, type(None)}
-
-
-class ValueSize(NamedTuple):
-    """Size of a JSON value."""
-
-    items: int
-    """Objects and list items."""
-    characters: int
-    """Characters of all texts; names of members do not count."""
 
 
 @dataclass(slots=True)
@@ -58,49 +47,6 @@ class ArgumentSize:
             self.items += 1
             for member in node.fields:
                 self.add_argument(member.value)
-
-
-def measure_value(value: Any, max_items: int) -> ValueSize:
-    """Count a JSON value, up to just over `max_items`.
-
-    >>> measure_value([{"x": "one"}, {"x": [2, 3]}], max_items=100)
-    ValueSize(items=4, characters=3)
-    """
-    if isinstance(value, str):
-        return ValueSize(0, len(value))
-    if not isinstance(value, (list, dict)):
-        return ValueSize(0, 0)
-    # A stack and no recursion: JSON may be nested more deeply than Python's recursion limit.
-    items, characters = 0, 0
-    stack: list[Any] = [value]
-    if isinstance(value, dict):
-        items = 1
-    while stack and items <= max_items:
-        container = stack.pop()
-        members = container
-        if isinstance(container, dict):
-            members = container.values()
-        else:
-            items += len(container)
-            if items > max_items:
-                break
-            texts = container
-            if {*map(type, container)} == {dict}:  # at once, and not each from the stack
-                texts = [*chain.from_iterable(map(dict.values, container))]
-            if {*map(type, texts)} <= TEXT_TYPES:
-                characters += sum(map(len, filter(None, texts)))
-                continue
-        for member in members:
-            if member is None:
-                continue
-            if isinstance(member, str):
-                characters += len(member)
-            elif isinstance(member, list):
-                stack.append(member)
-            elif isinstance(member, dict):
-                items += members is not container  # as a list item it is counted already
-                stack.append(member)
-    return ValueSize(items, characters)
 
 
 # Measure an operation before it runs and before its variables are coerced.

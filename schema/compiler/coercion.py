@@ -14,8 +14,8 @@ such as 7 for an ID, raise FallbackNeededError, and graphql-core coerces them.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from itertools import count
-from typing import Any, NoReturn, TypeAlias
+from itertools import chain, count
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import graphql
 from graphql.execution.values import VariableValues
@@ -25,7 +25,6 @@ from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.base import StrawberryObjectDefinition
 
 from schema.compiler.selection import SelectedField, UnsupportedQueryError
-from schema.query_size import measure_value
 
 Converter = Callable[[Any], Any]
 
@@ -309,13 +308,71 @@ MAX_VARIABLE_ERRORS = 5
 MAX_ITEMS_IN_EVENT_LOOP = 200
 """More objects and list items are coerced and converted in a thread: these take up to 10 ms."""
 _CONTAINERS = frozenset((list, dict))
+TEXT_TYPES = {str, type(None)}
+
+
+class ValueSize(NamedTuple):
+    """Size of a JSON value."""
+
+    items: int
+    """Objects and list items."""
+    characters: int
+    """Characters of all texts; names of members do not count."""
+
+
+def measure_value(value: Any, max_items: int) -> ValueSize:
+    """Count a JSON value, up to just over `max_items`.
+
+    >>> measure_value([{"x": "one"}, {"x": [2, 3]}], max_items=100)
+    ValueSize(items=4, characters=3)
+    """
+    if isinstance(value, str):
+        return ValueSize(0, len(value))
+    if not isinstance(value, (list, dict)):
+        return ValueSize(0, 0)
+    # A stack and no recursion: JSON may be nested more deeply than Python's recursion limit.
+    items, characters = 0, 0
+    stack: list[Any] = [value]
+    if isinstance(value, dict):
+        items = 1
+    while stack and items <= max_items:
+        container = stack.pop()
+        members = container
+        if isinstance(container, dict):
+            members = container.values()
+        else:
+            items += len(container)
+            if items > max_items:
+                break
+            texts = container
+            if {*map(type, container)} == {dict}:  # at once, and not each from the stack
+                texts = [*chain.from_iterable(map(dict.values, container))]
+            if {*map(type, texts)} <= TEXT_TYPES:
+                characters += sum(map(len, filter(None, texts)))
+                continue
+        for member in members:
+            if member is None:
+                continue
+            if isinstance(member, str):
+                characters += len(member)
+            elif isinstance(member, list):
+                stack.append(member)
+            elif isinstance(member, dict):
+                items += members is not container  # as a list item it is counted already
+                stack.append(member)
+    return ValueSize(items, characters)
+
+
+def has_more_items(value: Any, limit: int) -> bool:
+    """Return whether a JSON value has more objects and list items."""
+    return measure_value(value, limit).items > limit
 
 
 def is_large(inputs: Mapping[str, Any]) -> bool:
     """Return whether to coerce and convert variables in a thread."""
     if _CONTAINERS.isdisjoint(map(type, inputs.values())):
         return False
-    return measure_value(inputs, MAX_ITEMS_IN_EVENT_LOOP).items > MAX_ITEMS_IN_EVENT_LOOP
+    return has_more_items(inputs, MAX_ITEMS_IN_EVENT_LOOP)
 
 
 class InvalidVariablesError(Exception):

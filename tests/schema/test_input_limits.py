@@ -10,12 +10,13 @@ from graphql.execution import values
 
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
+from schema.compiler.coercion import measure_value
 from schema.definitions import Requirement, requirement_of
 from schema.errors import quote_json
 from schema.execution import MAX_ITEMS_WHEN_DENIED, Executor, InvalidOperationError, OperationResult
 from schema.operation_inputs import MAX_REPORTED_ERRORS, InputViolation, OperationInputs
 from schema.query_limits import QueryLimits
-from schema.query_size import ArgumentSize, measure_value
+from schema.query_size import ArgumentSize
 from schema.root import GRAPHQL_SCHEMA
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
