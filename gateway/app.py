@@ -67,7 +67,7 @@ async def warm_up(routes: Iterable[PathRoute]) -> None:
     for route in routes:
         for handler in route.handlers.values():
             if isinstance(handler, DeferredHandler):
-                handler.prepare()
+                _ = handler.prepared
                 await asyncio.sleep(_PAUSE_SECONDS)
     switch_seconds = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_SECONDS)

@@ -28,7 +28,7 @@ from gateway.state import GatewayState
 from resolvers.request.caller import EXPLAIN, Requirement
 from resolvers.request.errors import LimitExceededError
 from rest.dispatch import PathRoute
-from rest.endpoints import CacheKey, DeferredHandler, RequestServices
+from rest.endpoints import CacheKey, DeferredHandler, EndpointHandler, RequestServices
 from rest.errors import JSON_MEDIA_TYPE, ErrorSource, HttpError, from_graphql_error
 from rest.responses import VARY
 from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES
@@ -311,16 +311,16 @@ async def explain(
 
     Raises HttpError, also for a key without the permission.
     """
-    state, operation = get_state(), None
-    if isinstance(handler, DeferredHandler):
-        operation = handler.prepare().operation
+    state = get_state()
+    own = handler.prepared if isinstance(handler, DeferredHandler) else handler
+    operation = own.operation if isinstance(own, EndpointHandler) else None
     run = ExplainedRequest(services, state, operation)
     headers = request.scope["headers"]
     _refuse_streams(request.scope)
     status, body, error = None, b"", None
     started = time.perf_counter()
     try:
-        made = await handler.with_service(run)(request)
+        made = await own.with_service(run)(request)
     except NotRunError:
         pass
     except HttpError as failure:

@@ -350,22 +350,16 @@ class DeferredHandler:
         self._service = service
         self._changed = changed
 
+    @cached_property
+    def prepared(self) -> EndpointHandler:
+        """The handler itself. Raises InvalidOperationError if its document is invalid."""
+        return EndpointHandler(
+            self._endpoint, self._service, self._changed and self._changed.prepared
+        )
+
     def __call__(self, request: Request) -> Awaitable[ASGIApp]:
         """Respond to a request."""
-        return self._handler(request)
-
-    def with_service(self, service: RequestServices) -> EndpointHandler:
-        """Return a handler of the same endpoint with other services."""
-        return self._handler.with_service(service)
-
-    def prepare(self) -> EndpointHandler:
-        """Return the handler. Raises InvalidOperationError if its document is invalid."""
-        return self._handler
-
-    @cached_property
-    def _handler(self) -> EndpointHandler:
-        changed = None if self._changed is None else self._changed.prepare()
-        return EndpointHandler(self._endpoint, self._service, changed)
+        return self.prepared(request)
 
 
 def build_routes(

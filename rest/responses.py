@@ -574,11 +574,11 @@ class Precondition:
     @classmethod
     def from_headers(cls, headers: Headers) -> "Precondition | None":
         """Return the precondition of a request, or None if it has none."""
-        values = [", ".join(headers.getlist(name)) for name in ("if-match", "if-none-match")]
-        names = [name in headers for name in ("if-match", "if-none-match")]
-        if not any(names):
-            return None
-        return cls(*(value if given else None for value, given in zip(values, names, strict=True)))
+        values = [
+            ", ".join(headers.getlist(name)) if name in headers else None
+            for name in ("if-match", "if-none-match")
+        ]
+        return None if values == [None, None] else cls(*values)
 
     def check(self, tag: str) -> None:
         """Compare with the tag of the current representation, in any content coding.

@@ -65,9 +65,6 @@ SCALAR_JSON_SCHEMAS: dict[str, JsonSchema] = {
 EXTENSIBLE_ENUMS: Final = {"ChangeOperation", "RecordKind"}
 """Enums that later versions may extend: clients made from `enum` would reject new words."""
 
-COMPONENT_NAMES: dict[str, str] = {}
-"""Names of components of types without a fragment that differ from the type's."""
-
 
 class MissingDescriptionError(Exception):
     """Part of a response has no JSON schema or description; the message names it."""
@@ -152,7 +149,7 @@ class ResultSchemaReader:
             case [FragmentSpreadNode(name=name)]:
                 title = name.value
             case _:
-                title = COMPONENT_NAMES.get(object_type.name, object_type.name)
+                title = object_type.name
         return {"title": title, **_description_keyword(object_type.description), **shape}
 
     def _field_schema(

@@ -230,10 +230,6 @@ def _body_of(name: str) -> RequestBody:
     return body
 
 
-def _too_large_error(max_bytes: int) -> HttpError:
-    return errors.body_too_large_error(max_bytes)
-
-
 ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
     400: ErrorResponse(
         "BadRequest",
@@ -289,7 +285,7 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
         "ContentTooLarge",
         "The body is over its limit.",
         {
-            name: _too_large_error(_body_of(operation).max_bytes)
+            name: errors.body_too_large_error(_body_of(operation).max_bytes)
             for name, operation in (
                 ("distances", "CalculateDistances"),
                 ("assignments", "AssignUnitAttributes"),
