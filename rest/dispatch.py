@@ -114,7 +114,8 @@ class PathRouter:
             branch = branch.get(segment) or branch.get(ANY_SEGMENT)
             if branch is None:
                 return None
-        return branch.get(END_OF_PATH)
+        route: PathRoute | None = branch.get(END_OF_PATH)
+        return route
 
 
 def _extend_literals(tree: SegmentTree) -> None:

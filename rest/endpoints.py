@@ -353,9 +353,8 @@ class DeferredHandler:
     @cached_property
     def prepared(self) -> EndpointHandler:
         """The handler itself. Raises InvalidOperationError if its document is invalid."""
-        return EndpointHandler(
-            self._endpoint, self._service, self._changed and self._changed.prepared
-        )
+        changed = None if self._changed is None else self._changed.prepared
+        return EndpointHandler(self._endpoint, self._service, changed)
 
     def __call__(self, request: Request) -> Awaitable[ASGIApp]:
         """Respond to a request."""
