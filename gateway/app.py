@@ -160,7 +160,7 @@ class Gateway(Application):
         others = Router(
             [websockets], redirect_slashes=False, default=_send_not_found, lifespan=self.lifespan
         )
-        assets = public_endpoints.PageAssets().build_routes()
+        assets = public_endpoints.build_asset_routes()
         routes = PathRouter(lambda: [*self.build_routes(), *assets], others)
         explained = PathRouter(self._build_explained_routes, routes)
 

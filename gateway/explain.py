@@ -59,33 +59,27 @@ def shorten(value: Any, shown: Set[str] | None = None) -> Any:
     >>> shorten([*range(13)])[8:]
     [8, 9, '… 3 more']
     """
-    return _Shortener(shown).convert(value)
+    left = MAX_VALUES
 
-
-class _Shortener:
-    def __init__(self, shown: Set[str] | None) -> None:
-        self._shown = shown
-        self._left = MAX_VALUES
-
-    def convert(self, value: Any) -> Any:
-        self._left -= 1
-        if self._left < 0:
+    def convert(value: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
             return MORE
         if isinstance(value, dict):
             members = [*value.items()]
-            first = {_cut(str(name)): self.convert(item) for name, item in members[:MAX_MEMBERS]}
+            first = {_cut(str(name)): convert(item) for name, item in members[:MAX_MEMBERS]}
             return first if len(members) <= MAX_MEMBERS else {**first, MORE: MORE}
         if isinstance(value, (list, tuple)):
-            return self._convert_list(value)
-        is_shown = self._shown is None or (isinstance(value, str) and value in self._shown)
+            items = [convert(item) for item in value[:MAX_LIST]]
+            if shown is not None:
+                return [item for place, item in enumerate(items) if item not in items[:place]]
+            more = len(value) - MAX_LIST
+            return [*items, f"{MORE} {more} more"] if more > 0 else items
+        is_shown = shown is None or (isinstance(value, str) and value in shown)
         return _convert_leaf(value) if is_shown else MORE
 
-    def _convert_list(self, values: list[Any] | tuple[Any, ...]) -> list[Any]:
-        first = [self.convert(item) for item in values[:MAX_LIST]]
-        if self._shown is not None:
-            return [item for place, item in enumerate(first) if item not in first[:place]]
-        more = len(values) - MAX_LIST
-        return [*first, f"{MORE} {more} more"] if more > 0 else first
+    return convert(value)
 
 
 def _convert_leaf(value: Any) -> Any:

@@ -164,28 +164,24 @@ def build_page_routes() -> list[PathRoute]:
     return [PathRoute(EXPLORER_PATH, {"GET": partial(respond_with_page, "maps")})]
 
 
-class PageAssets:
-    """Serve the built assets. Their names contain a content hash, so they never expire.
+def build_asset_routes() -> list[PathRoute]:
+    """Return the route of the built assets, which answers 404 while the pages are not built.
 
-    Each file is read and compressed once, because anyone may request it.
+    Their names contain a content hash, so they never expire. Each file is read and compressed once,
+    because anyone may request it.
     """
+    files = SharedResponses()
 
-    def __init__(self) -> None:
-        self._files = SharedResponses()
-
-    def build_routes(self) -> list[PathRoute]:
-        """Return the route of the assets, which answers 404 while the pages are not built."""
-        return [PathRoute("/pages/{name}", {"GET": self.asset})]
-
-    async def asset(self, request: Request) -> CachedResponse:
-        """Return an asset. Raises HttpError."""
+    async def asset(request: Request) -> CachedResponse:
         name = request.path_params["name"]
         if _FILE_NAME.fullmatch(name or "") is None:
             raise not_found_error()
         try:
-            return await self._files.get_or_make(name, partial(_read_asset, name))
+            return await files.get_or_make(name, partial(_read_asset, name))
         except FileNotFoundError:
             raise not_found_error() from None
+
+    return [PathRoute("/pages/{name}", {"GET": asset})]
 
 
 def _read_asset(name: str) -> CachedResponse:

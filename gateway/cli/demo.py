@@ -13,7 +13,7 @@ import click
 
 from gateway.cli.administration import CREATE_KEY
 from gateway.cli.catalog import DEMO_BUNDLE
-from gateway.cli.operations import run_document
+from gateway.cli.operations import execute
 from gateway.cli.operator import run_with_database
 from gateway.server import server
 from gateway.settings import Settings
@@ -32,6 +32,8 @@ from storage.store import Store
 DEMO_ASSET = "alder-court"
 DEMO_MAP = "alder-court-floor-plates"
 DEMO_KEY_DAYS = 30
+KEY_SECONDS = 3.0
+"""The timeout of each command to MongoDB that creates the key."""
 
 
 def load_demo(settings: Settings) -> None:
@@ -75,20 +77,14 @@ def create_key(settings: Settings) -> Iterator[str]:
             ):
                 path.unlink(missing_ok=True)
     expires = datetime.now(UTC) + timedelta(days=DEMO_KEY_DAYS)
-    created = run_document(
-        settings,
-        CREATE_KEY,
-        {
-            "input": {
-                "name": "demo",
-                "permissions": [
-                    name_word(word) for word in PERMISSIONS if word != ADMIN_PERMISSION
-                ],
-                "assetIds": [DEMO_ASSET],
-                "expires": expires.isoformat(timespec="seconds"),
-            }
-        },
-    )["createApiKey"]
+    key = {
+        "name": "demo",
+        "permissions": [name_word(word) for word in PERMISSIONS if word != ADMIN_PERMISSION],
+        "assetIds": [DEMO_ASSET],
+        "expires": expires.isoformat(timespec="seconds"),
+    }
+    create = partial(execute, document=CREATE_KEY, variables={"input": key})
+    created = run_with_database(settings, create, KEY_SECONDS)["createApiKey"]
     key_id = created["apiKey"]["id"]
     path = folder / f"new-{key_id}"
     with embedded_mongo.open_lock_file(path) as ours:

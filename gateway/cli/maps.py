@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -289,7 +290,7 @@ def picture(
     settings: Settings,
 ) -> None:
     """Write a picture of a level of a map, with a unit or a route on it."""
-    from gateway.cli.operations import run_document
+    from gateway.cli.operations import execute
     from rest.parameters import parse_waypoint
 
     is_png_file = output is not None and output.suffix.lower() == ".png"
@@ -304,7 +305,8 @@ def picture(
         "mode": mode,
         "avoid": [*avoid] or None,
     }
-    found = run_document(settings, PICTURE_DOCUMENT, variables, DRAWING_SECONDS)["map"]
+    draw = partial(execute, document=PICTURE_DOCUMENT, variables=variables)
+    found = run_with_database(settings, draw, DRAWING_SECONDS)["map"]
     if found is None:
         raise click.ClickException(f"there is no map {map_id!r}")
     if found["picture"] is None:

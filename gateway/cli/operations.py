@@ -6,8 +6,6 @@ from typing import Any
 import click
 from graphql import GraphQLError
 
-from gateway.cli.operator import run_with_database
-from gateway.settings import Settings
 from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
 from resolvers.request.context import Context
 from resolvers.routable_maps import RoutableMapCache
@@ -18,22 +16,7 @@ from storage.mongo import driver, files
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
 
-TIMEOUT_SECONDS = 3.0
-"""Each command to MongoDB has this timeout."""
-
 OPERATOR = Caller("operator", ALL_ASSETS, frozenset(PERMISSIONS), frozenset(FLAGS))
-
-
-def run_document(
-    settings: Settings,
-    document: str,
-    variables: dict[str, Any],
-    timeout_seconds: float = TIMEOUT_SECONDS,
-) -> dict[str, Any]:
-    """Run an operation and return its data. Raises ClickException with its first error."""
-    return run_with_database(
-        settings, lambda database: execute(database, document, variables), timeout_seconds
-    )
 
 
 def build_context(database: driver.Database) -> Context:

@@ -5,13 +5,14 @@ import json
 import os
 import signal
 from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.cli import operator
-from gateway.cli.operations import run_document
+from gateway.cli.operations import execute
 from gateway.cli.operator import run_with_database
 from gateway.settings import Settings
 from storage.catalog import RECORD_TYPES
@@ -76,7 +77,8 @@ def test_no_connection_stays_open_however_the_work_ends(settings: Settings, fail
 
 def test_a_document_is_run_with_every_permission_and_flag(settings: Settings) -> None:
     empty: dict[str, Any] = {"data": []}
-    assert run_document(settings, LIST_EVERYTHING, {}) == {
+    list_everything = partial(execute, document=LIST_EVERYTHING, variables={})
+    assert run_with_database(settings, list_everything) == {
         name: empty for name in ("assets", "attributeGroups", "apiKeys", "maps")
     }
 
@@ -87,8 +89,6 @@ def test_a_database_that_is_not_there_is_a_storage_error(tmp_path: Path) -> None
 
     with pytest.raises(UnavailableError):
         run_with_database(NOWHERE, work)
-    with pytest.raises(UnavailableError):
-        run_document(NOWHERE, "{ assets { data { id } } }", {})
     (tmp_path / "file").touch()
     with pytest.raises(StorageError, match="file/mongod: Not a directory"):
         run_with_database(Settings(data_dir=tmp_path / "file"), work)

@@ -47,7 +47,7 @@ async def unbuilt(
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the assets in an empty folder, which a test may fill."""
     monkeypatch.setattr(public_endpoints, "DIST_DIR", tmp_path)
-    assets = PathRouter(public_endpoints.PageAssets().build_routes, Starlette())
+    assets = PathRouter(public_endpoints.build_asset_routes, Starlette())
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(assets), base_url="https://pages.test"
     ) as client:
