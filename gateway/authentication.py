@@ -129,7 +129,7 @@ class Authenticator:
     rate_limiter: RateLimiter
     bad_keys: BadKeyThrottle
     timeout_seconds: float
-    """How long to wait for the database, at most."""
+    """The time to wait for the database, at most."""
 
     async def __call__(self, request: Request) -> Caller:
         """Return the caller of a request. Raises HttpError 401, 403, 429 or 503."""
@@ -193,7 +193,7 @@ class PresentedKey(NamedTuple):
     """Empty if there is none."""
     digest: KeyDigest
     is_repeated: bool
-    """Whether there is more than one in the header, or in the query."""
+    """Tells whether there is more than one in the header, or in the query."""
 
 
 def find_api_key(scope: Scope) -> PresentedKey:

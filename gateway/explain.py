@@ -290,7 +290,7 @@ def _describe_command(
 
 
 EXPLAIN_SECONDS = 5.0
-"""How long MongoDB is asked for plans, after the response has been made."""
+"""The time that MongoDB is asked for plans, after the response has been made."""
 HEADERS = {"Cache-Control": "no-store", "Vary": f"{VARY}, Floorgate-Explain"}
 MAX_ERRORS = 10
 

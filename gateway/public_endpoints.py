@@ -290,7 +290,7 @@ def _keep(document: bytes, media_type: str, *headers: Header) -> CachedResponse:
 
 READINESS_TIMEOUT_SECONDS = 1.0
 READINESS_TTL_SECONDS = 0.5
-"""How long a result of the check is used: probes of anyone cost two pings a second at most."""
+"""The time that a result of the check is used: probes of anyone cost two pings a second at most."""
 
 
 class HealthEndpoints:

@@ -21,8 +21,8 @@ SETS = SLOTS // _SLOTS_PER_SET
 _TAG_BYTES = SLOTS * 8
 _TABLE_BYTES = 2 * _TAG_BYTES
 _LOCK_ATTEMPTS = 5_000
-"""How often to try to lock, for some 15 ms. A process holds a lock for microseconds, unless it is
-stopped while it does."""
+"""The attempts to lock, which take some 15 ms. A process holds a lock for microseconds, unless it
+is stopped while it does."""
 
 
 @functools.lru_cache(maxsize=1_000)
@@ -140,7 +140,7 @@ class RateLimitStatus(NamedTuple):
     """What a request met, and what the client may do next."""
 
     wait_seconds: float | None = None
-    """How long to wait until a request is admitted; None if this one was."""
+    """The time to wait until a request is admitted; None if this one was."""
     remaining: int = 0
     """Requests that would be admitted at once now."""
     reset_seconds: int = 0

@@ -269,12 +269,12 @@ class Settings:
 
     @property
     def connection(self) -> ConnectionSettings:
-        """How a gateway reaches the database."""
+        """The settings by which a gateway reaches the database."""
         return self._connect_by("motor")
 
     @property
     def command_connection(self) -> ConnectionSettings:
-        """How other commands reach the database: Motor takes half a second to close."""
+        """Those by which other commands reach it: Motor takes half a second to close."""
         return self._connect_by("pymongo")
 
     def _connect_by(self, driver: DriverName) -> ConnectionSettings:

@@ -59,7 +59,7 @@ NOT_ACCEPTABLE = (
     f" {EVENT_STREAM_MEDIA_TYPE} for a stream"
 )
 COST_HEADER = b"floorgate-cost"
-"""What an operation may cost, before it runs: the number that the limit `cost` is about."""
+"""The header of what an operation may cost, before it runs: the limit `cost` is about the same."""
 PERSISTED_QUERY_CODES = frozenset(("PERSISTED_QUERY_NOT_FOUND", "PERSISTED_QUERY_NOT_SUPPORTED"))
 """Codes of errors after which a client sends the document. Apollo's server sends them with 200."""
 

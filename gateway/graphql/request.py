@@ -218,9 +218,9 @@ class RequestedDocument(NamedTuple):
     text: str
     sha256: str
     is_registered: bool = False
-    """Whether it is run because it is registered: when it no longer is, it may not be."""
+    """Tells whether it is run because it is registered: when it no longer is, it may not be."""
     is_new: bool = False
-    """Whether to keep it as a persisted query, if it is valid."""
+    """Tells whether to keep it as a persisted query, if it is valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ class DocumentSource:
     """Raises HttpError 503."""
     has_persisted_queries: bool = True
     is_trusted_only: bool = False
-    """Whether only registered documents are run."""
+    """Tells whether only registered documents are run."""
     persisted: PersistedQueries = field(default_factory=PersistedQueries)
 
     async def find(self, request: GraphQLRequest, key_id: str) -> RequestedDocument:

@@ -44,7 +44,7 @@ KEY_CHECK_SECONDS = 1.0
 
 
 class StreamEnd(Enum):
-    """Why the server ends a stream."""
+    """A reason why the server ends a stream."""
 
     RESTART = "Service restart"
     KEY_ENDED = "The API key has ended"
@@ -77,7 +77,7 @@ class StreamTable:
         self._open: dict[Stream, None] = {}
         self._open_by: Counter[str] = Counter()
         self.is_closed = False
-        """Whether the worker drains, so that no stream may begin."""
+        """Tells whether the worker drains, so that no stream may begin."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -126,7 +126,7 @@ class StreamTable:
 
 @dataclass(frozen=True, slots=True)
 class StreamKeys:
-    """Whether the keys of streams are still what they were when the streams began."""
+    """Tells whether the keys of streams are still what they were when the streams began."""
 
     cache: ApiKeyCache
     timeout_seconds: float
@@ -166,7 +166,7 @@ class Streams:
         self.subscriptions = StreamTable(limit, key_limit, "subscriptions")
         self.sockets = StreamTable(limit, key_limit, "WebSockets")
         self.new_sockets: set[Callable[[StreamEnd], None]] = set()
-        """What ends the WebSockets that have no key yet."""
+        """The functions that end the WebSockets that have no key yet."""
 
     def end_all(self) -> None:
         """End all streams, because the worker drains."""
@@ -191,7 +191,7 @@ class Streams:
 
 
 SHARING_SECONDS = 1.0
-"""How old a shared result may be: the records in it are as they were then."""
+"""The age that a shared result may have: the records in it are as they were then."""
 MAX_SHARED_BYTES = 8 << 20
 
 
@@ -203,7 +203,7 @@ class ResultKey(NamedTuple):
     """The values of the operation's `event_variables`, as JSON."""
     base_url: str
     rights: Hashable
-    """What the caller may see and do."""
+    """The rights of the caller: what it may see and do."""
     value: Hashable = None
     """The event. Two that are equal are one."""
 
@@ -241,7 +241,7 @@ these would take all connections to MongoDB and the time of requests."""
 
 @dataclass(frozen=True, slots=True)
 class StreamServices:
-    """What streams need from the gateway."""
+    """The services of the gateway that streams need."""
 
     service: RequestServices
     streams: Streams
