@@ -7,7 +7,7 @@ import click
 from bench.harness import EXPERIMENTS, build_command
 
 EXPERIMENT_MODULES = (
-    *("cold_start", "comparison", "growth", "importing", "instructions", "map_view", "overload"),
+    *("comparison", "growth", "importing", "instructions", "map_view", "overload"),
     *("parsing", "profiling", "response_cache", "routing", "streams"),
 )
 for module in EXPERIMENT_MODULES:  # which registers their experiments

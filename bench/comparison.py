@@ -12,8 +12,7 @@ import resource
 import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import click
 
@@ -24,6 +23,7 @@ from bench.data.workloads import (
     WORKLOADS,
     LoadRequest,
     Workload,
+    build_workload,
     list_reads,
     list_writes,
 )
@@ -36,6 +36,7 @@ from bench.load.servers import (
     check_same_answers,
     record_answers,
     start_peer,
+    start_peers,
 )
 from bench.peers import node
 from bench.peers.by_hand import BY_HAND, WITH_BYTES, WITH_MODELS
@@ -191,30 +192,20 @@ def peers(
     workloads = find_workloads(workload)
     directory = run.load_directory(units)
     yield from ({"left_out": reason} for reason in left_out)
-    with ExitStack() as stack:
-        first = start_recorded(stack, directory)
-        others = [each for each in found if each is not UNCACHED]
-        servers = [first, *(stack.enter_context(start_peer(x, directory)) for x in others)]
+    with start_peer(UNCACHED, directory) as server:
+        record_answers(server, WORKLOADS)  # for the peers that replay them
+    with start_peers(found, directory) as servers:
         idle = _measure_memory(servers)
         for each in workloads:
             serving = [server for server in servers if server.peer.serves(each.name)]
             check_same_answers(serving, each)
-        setup = BenchmarkSetup(servers, workloads, run.load)
-        warm_up(setup, seconds)
-        yield from measure_rounds(setup, rounds, seconds)
+        yield from measure_rounds(servers, workloads, run.load, rounds, seconds)
         after = _measure_memory(servers)
     yield from ({"process": name, "idle": idle[name], "after": after[name]} for name in idle)
     yield from measure_alone(run, directory, [x for x in found if x is not RAW], alone, seconds)
     if writes:
         yield from staleness(run, units, writes)
     yield from measure_starts(run, directory, starts)
-
-
-def start_recorded(stack: ExitStack, directory: Directory) -> PeerServer:
-    """Start Floorgate, and record its answers for the peers that replay them."""
-    server = stack.enter_context(start_peer(UNCACHED, directory))
-    record_answers(server, WORKLOADS)
-    return server
 
 
 def _measure_memory(servers: Sequence[PeerServer]) -> dict[str, Row]:
@@ -224,45 +215,37 @@ def _measure_memory(servers: Sequence[PeerServer]) -> dict[str, Row]:
     return {name: {**memory} for name, memory in (own | {"mongod": mongod}).items()}
 
 
-@dataclass(frozen=True, slots=True)
-class BenchmarkSetup:
-    """Servers, workloads and the load generator of a run."""
+def measure_rounds(
+    servers: Sequence[PeerServer],
+    workloads: Sequence[Workload],
+    load: LoadGenerator,
+    rounds: int,
+    seconds: float,
+) -> Iterator[Row]:
+    """Yield a sample of every workload and peer per round, in alternating order.
 
-    servers: Sequence[PeerServer]
-    workloads: Sequence[Workload]
-    load: LoadGenerator
-
-    def list_pairs(self) -> list[tuple[Workload, PeerServer]]:
-        """Return each workload with every server that serves it."""
-        return [
-            (workload, server)
-            for workload in self.workloads
-            for server in self.servers
-            if server.peer.serves(workload.name)
-        ]
-
-
-def warm_up(setup: BenchmarkSetup, seconds: float) -> None:
-    """Warm up lazy imports, JIT compilers, MongoDB's cache and connection pools."""
-    for workload, server in setup.list_pairs():
-        server.measure(setup.load, workload, seconds)
-
-
-def measure_rounds(setup: BenchmarkSetup, rounds: int, seconds: float) -> Iterator[Row]:
-    """Yield a sample of every workload and peer per round, in alternating order."""
+    Before, each load warms up lazy imports, JIT compilers, MongoDB's cache and connection pools.
+    """
+    pairs = [
+        (workload, server)
+        for workload in workloads
+        for server in servers
+        if server.peer.serves(workload.name)
+    ]
+    for workload, server in pairs:
+        server.measure(load, workload, seconds)
     for number in range(rounds):
-        pairs = setup.list_pairs()
         for workload, server in pairs if number % 2 == 0 else pairs[::-1]:
-            yield {"round": number, **_measure_sample(setup, server, workload, seconds)}
+            yield {"round": number, **_measure_sample(server, workload, load, seconds)}
 
 
 def _measure_sample(
-    setup: BenchmarkSetup, server: PeerServer, workload: Workload, seconds: float
+    server: PeerServer, workload: Workload, load: LoadGenerator, seconds: float
 ) -> Row:
-    full = server.measure(setup.load, workload, seconds)
+    full = server.measure(load, workload, seconds)
     rate = full.per_second / 2
     paced_seconds = max(seconds, MIN_PACED_REQUESTS / rate)
-    paced = server.measure(setup.load, workload, paced_seconds, PACED_CONNECTIONS, rate=rate)
+    paced = server.measure(load, workload, paced_seconds, PACED_CONNECTIONS, rate=rate)
     half = paced.outcome.answered
     return {
         "workload": workload.name,
@@ -347,11 +330,8 @@ COLD = Workload("cold", "each address once", list_cold_requests)
 
 
 def _check_mix(served: Sequence[Peer], directory: Directory) -> None:
-    compared = Workload(
-        MIX.name, MIX.title, lambda _: [list_writes(directory)[0], *list_reads(directory)[:4]]
-    )
-    with ExitStack() as stack:
-        servers = [stack.enter_context(start_peer(peer, directory)) for peer in served]
+    compared = build_workload(MIX.name, [list_writes(directory)[0], *list_reads(directory)[:4]])
+    with start_peers(served, directory) as servers:
         check_same_answers(servers, compared)
         check_same_answers(servers, COLD)
 

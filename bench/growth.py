@@ -1,13 +1,12 @@
 """What grows with the directory: the same requests in directories with more units."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
-from bench.comparison import BenchmarkSetup, find_workloads, measure_rounds, warm_up
+from bench.comparison import find_workloads, measure_rounds
 from bench.data.workloads import LIST, LOCATIONS, NESTED, UNIT
 from bench.harness import Row, Run, experiment
-from bench.load.servers import start_peer
+from bench.load.servers import start_peers
 from bench.peers.peer import CACHED, UNCACHED
 
 GROWN_WORKLOADS = (UNIT, "units-100", LIST, LOCATIONS, NESTED)
@@ -30,15 +29,10 @@ def growth(
     workloads = find_workloads(GROWN_WORKLOADS)
     for size in units:
         directory = run.load_directory(size, name=f"grown-{size}")
-        with ExitStack() as stack:
-            servers = [
-                stack.enter_context(start_peer(peer, directory)) for peer in (UNCACHED, CACHED)
-            ]
-            setup = BenchmarkSetup(servers, workloads, run.load)
-            warm_up(setup, seconds / 2)
+        with start_peers((UNCACHED, CACHED), directory) as servers:
             measured = {
                 (row["peer"], row["workload"]): (row["cpu_ms"], row["requests_per_second"])
-                for row in measure_rounds(setup, 1, seconds)
+                for row in measure_rounds(servers, workloads, run.load, 1, seconds)
             }
         for peer, cache in ((UNCACHED, "off"), (CACHED, "on")):
             cells = {each.title: measured[peer.name, each.name] for each in workloads}

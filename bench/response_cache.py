@@ -19,7 +19,7 @@ from bench.data.workloads import SEED, LoadRequest, build_workload, list_reads_o
 from bench.harness import Row, Run, experiment
 from bench.load import machine
 from bench.load.generator import LatencySummary, LoadGenerator, start_load_generator
-from bench.load.servers import Client, PeerError, PeerServer, Sample, start_peer
+from bench.load.servers import Client, PeerError, PeerServer, Sample, start_peer, start_peers
 from bench.peers.peer import CACHE_OFF, CACHED, UNCACHED, Peer, with_settings
 from bench.report import format_figure
 from bench.targets import OTHER, OTHER_UNCACHED, SAME
@@ -50,7 +50,7 @@ def staleness(run: Run, units: int = 2_000, writes: int = 500) -> Iterator[Row]:
         (SAME, CACHED, 1),
     ):
         with ExitStack() as stack:
-            servers = [stack.enter_context(start_peer(peer, directory)) for _ in range(count)]
+            servers = stack.enter_context(start_peers([peer] * count, directory))
             clients = [stack.enter_context(closing(Client(server))) for server in servers]
             write, reader = partial(clients[0].assign, unit_id), clients[-1]
             row = measure_visibility_delay(write, reader, unit_id, writes)

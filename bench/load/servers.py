@@ -9,8 +9,8 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -261,6 +261,13 @@ def start_peer(
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+@contextmanager
+def start_peers(peers: Iterable[Peer], directory: Directory) -> Iterator[list[PeerServer]]:
+    """Start several peers, one after another. Raises PeerError."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(start_peer(peer, directory)) for peer in peers]
 
 
 def record_answers(server: PeerServer, workloads: Sequence[Workload]) -> None:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bench.comparison import BenchmarkSetup, find_workloads, measure_rounds, warm_up
+from bench.comparison import find_workloads, measure_rounds
 from bench.data.workloads import (
     LIST,
     NOT_MODIFIED,
@@ -21,6 +21,7 @@ from bench.data.workloads import (
     LoadRequest,
     Workload,
 )
+from bench.harness import Row
 from bench.load import machine
 from bench.load.generator import LoadError, LoadGenerator, LoadOrder, start_load_generator
 from bench.load.servers import PeerError, check_same_answers
@@ -187,21 +188,21 @@ def test_every_request_has_its_own_number_also_in_later_orders(load: LoadGenerat
 # Rounds
 
 
-def build_setup(
-    load: CannedLoad, *servers: CannedServer, workloads: tuple[str, ...] = (UNIT,)
-) -> BenchmarkSetup:
-    return BenchmarkSetup(servers, find_workloads(workloads), load)
+def measure(
+    load: CannedLoad, *servers: CannedServer, workloads: tuple[str, ...] = (UNIT,), rounds: int = 1
+) -> list[Row]:
+    return [*measure_rounds(servers, find_workloads(workloads), load, rounds, 1.0)]
 
 
 def test_a_sample_is_cpu_per_request_at_saturation_and_latency_at_half_of_it() -> None:
-    load = CannedLoad(build_outcome(2.0, 1000), build_outcome(2.0, 500))
-    [sample] = measure_rounds(build_setup(load, build_server(10.0, 11.5, 20.0, 21.0)), 1, 1.0)
+    load = CannedLoad(build_outcome(1.0, 9), build_outcome(2.0, 1000), build_outcome(2.0, 500))
+    [sample] = measure(load, build_server(0.0, 0.0, 10.0, 11.5, 20.0, 21.0))
     assert (sample["round"], sample["workload"], sample["peer"]) == (0, UNIT, "peer")
     assert (sample["requests"], sample["requests_per_second"]) == (1000, 500.0)
     assert sample["cpu_ms"] == pytest.approx(1.5)  # 1.5 s for 1,000 requests
     assert sample["busy"] == pytest.approx(0.75)
     assert (sample["p50_ms"], sample["p99_ms"]) == (501.0, 502.0)
-    saturating, paced = load.orders
+    _, saturating, paced = load.orders
     assert (saturating.rate, saturating.connections, saturating.seconds) == (None, 8, 1.0)
     assert (paced.rate, paced.connections, paced.seconds) == (250.0, 32, 1.0)
 
@@ -209,10 +210,9 @@ def test_a_sample_is_cpu_per_request_at_saturation_and_latency_at_half_of_it() -
 def test_every_second_round_goes_backwards_through_what_each_peer_serves() -> None:
     partial = build_server(*range(99), name="partial", workloads=frozenset({LIST}))
     load = CannedLoad(*[build_outcome(1.0, 10)] * 21)
-    setup = build_setup(load, build_server(*range(99)), partial, workloads=(UNIT, LIST))
-    warm_up(setup, 0.25)
-    assert len(load.orders) == 3
-    samples = [*measure_rounds(setup, 3, 0.1)]
+    server = build_server(*range(99))
+    samples = measure(load, server, partial, workloads=(UNIT, LIST), rounds=3)
+    assert len(load.orders) == 3 + 2 * len(samples)
     forwards = [(UNIT, "peer"), (LIST, "peer"), (LIST, "partial")]
     assert [(sample["workload"], sample["peer"]) for sample in samples] == [
         *forwards,
@@ -222,9 +222,8 @@ def test_every_second_round_goes_backwards_through_what_each_peer_serves() -> No
 
 
 def test_conditional_requests_carry_the_etag_of_their_own_server() -> None:
-    load = CannedLoad(*[build_outcome(1.0, 10)] * 2)
-    setup = build_setup(load, build_server(0.0, 1.0, 2.0, 3.0), workloads=(NOT_MODIFIED,))
-    assert [*measure_rounds(setup, 1, 0.1)]
+    load = CannedLoad(*[build_outcome(1.0, 10)] * 3)
+    assert measure(load, build_server(*range(6)), workloads=(NOT_MODIFIED,))
     for sent in load.orders:
         [request] = sent.requests
         assert (sent.status, request.headers) == (304, {"If-None-Match": f'"{request.path}"'})
