@@ -17,6 +17,7 @@ from websockets.exceptions import WebSocketException
 from bench.data.directory import (
     ATTRIBUTE_IDS,
     FIRST_ASSET_ID,
+    SCOPED_KEYS,
     UNITS_PER_ASSET,
     get_asset_id,
 )
@@ -95,8 +96,8 @@ def _dump(message: object) -> str:
 
 # A thousand followers
 
-UNIT_COUNT = 1_000
-KEY_COUNT = 10
+UNIT_COUNT = UNITS_PER_ASSET * SCOPED_KEYS
+"""Of four properties, of which the first scoped key sees the first."""
 OTHER_ASSET_ID = get_asset_id(1)
 WARM_UP_WRITES = 2
 CHANGES = "subscription { changes { cursor operation kind recordId assetId at } }"
@@ -121,17 +122,16 @@ class Followers:
         await self._reached.setdefault(unit, asyncio.Event()).wait()
 
     @asynccontextmanager
-    async def open(self, open_stream: Open, url: str, keys: list[str]) -> AsyncIterator[None]:
+    async def open(self, open_stream: Open, url: str, key: str) -> AsyncIterator[None]:
         """Open the streams, and let them listen inside the block."""
         turns = asyncio.Semaphore(MAX_OPENING)
         async with AsyncExitStack() as stack:
 
-            async def open_one(number: int) -> Receive:
+            async def open_one() -> Receive:
                 async with turns:
-                    key = keys[number % len(keys)]
                     return await open_stream(stack, url, key)
 
-            streams = await asyncio.gather(*(open_one(number) for number in range(self._count)))
+            streams = await asyncio.gather(*(open_one() for _ in range(self._count)))
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self._listen(receive)) for receive in streams]
                 yield
@@ -152,10 +152,11 @@ class Followers:
 
 
 async def measure_followers(
-    server: PeerServer, client: Client, keys: list[str], transport: str, count: int, writes: int
+    server: PeerServer, client: Client, transport: str, count: int, writes: int
 ) -> Row:
     """Measure one transport. Raises PeerError if a follower receives what it may not see."""
     url, open_stream = f"http://{HOST}:{server.port}", OPENERS[transport]
+    key = server.directory.scoped_keys[0]
     first, followers, unit_ids = Followers(1), Followers(count), server.directory.unit_ids
     units = {FIRST_ASSET_ID: iter(unit_ids), OTHER_ASSET_ID: iter(unit_ids[UNITS_PER_ASSET:])}
 
@@ -165,11 +166,11 @@ async def measure_followers(
         await asyncio.to_thread(client.assign, unit, ATTRIBUTE_IDS[0], asset)
         return unit
 
-    async with first.open(open_stream, url, keys):
+    async with first.open(open_stream, url, key):
         for _ in range(WARM_UP_WRITES):  # loads what all streams share
             await first.wait_for(await write())
         before = _read_memory_kb(server)
-        async with followers.open(open_stream, url, keys):
+        async with followers.open(open_stream, url, key):
             await asyncio.sleep(SETTLE_SECONDS)
             idle = _read_memory_kb(server) - before
             used = server.cpu_seconds()
@@ -211,17 +212,16 @@ def _read_memory_kb(server: PeerServer) -> float:
 def followers(run: Run, followers: int = 1_000, writes: int = 50) -> Iterator[Row]:
     """Measure what followers of changes cost a worker, and how soon they know of a write.
 
-    All keys see the first property and no other. A write there is an event for every follower, and
-    one in another property for none: those are `hidden`. For each transport there is a new gateway,
-    which has a core to itself; followers, writer and mongod share another, so the times include
-    what a thousand clients take. There are as many writes of each kind; at most 200.
+    Their key sees the first property and no other. A write there is an event for every follower,
+    and one in another property for none: those are `hidden`. For each transport there is a new
+    gateway, which has a core to itself; followers, writer and mongod share another, so the times
+    include what a thousand clients take. There are as many writes of each kind; at most 200.
     """
     for transport in OPENERS:
         directory = run.load_directory(UNIT_COUNT, name=transport)
-        keys = directory.create_keys([[FIRST_ASSET_ID]] * KEY_COUNT)
         with (
             start_peer(FOLLOWED, directory) as server,
             closing(Client(server)) as client,
             asyncio.Runner(loop_factory=EventLoop) as runner,
         ):
-            yield runner.run(measure_followers(server, client, keys, transport, followers, writes))
+            yield runner.run(measure_followers(server, client, transport, followers, writes))

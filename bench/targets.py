@@ -4,20 +4,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from bench.data.workloads import (
-    GRAPHQL_NOT_MODIFIED,
-    GRAPHQL_WORKLOADS,
-    LEVEL_TAGS,
-    LIST,
-    LOCATIONS,
-    MATRIX,
-    NESTED,
-    NEW_MATRIX,
-    NOT_MODIFIED,
-    UNIQUE,
-    UNIT,
-    WORKLOADS,
-)
+from bench.data import workloads
 from bench.harness import Row
 from bench.peers.by_hand import BY_HAND, WITH_BYTES, WITH_MODELS
 from bench.peers.node import SOFA_JIT, SOFA_JS
@@ -36,12 +23,12 @@ OTHER_UNCACHED, OTHER, SAME = (
 )
 """What writes are read through."""
 MAX_WINS = 12
-ALL_WORKLOADS = tuple(workload.name for workload in WORKLOADS)
-HITS = tuple(name for name in ALL_WORKLOADS if name not in UNIQUE)
+ALL_WORKLOADS = tuple(workload.name for workload in workloads.WORKLOADS)
+HITS = tuple(name for name in ALL_WORKLOADS if name not in workloads.UNIQUE)
 """What the gateway with a cache answers from it."""
 GRAPHQL_HITS = tuple(
     workload.name
-    for workload in GRAPHQL_WORKLOADS
+    for workload in workloads.GRAPHQL_WORKLOADS
     if workload.name in HITS and not workload.is_conditional
 )
 PEER_TITLES = {
@@ -80,23 +67,25 @@ LIMIT, BYTES, STOCK = "the hand-written limit", "raw ready bytes", "stock strawb
 MODELS = "FastAPI with a response model"
 OFF, ON = UNCACHED.name, CACHED.name
 TARGETS = (
-    PerformanceTarget(LIST_TITLE, OFF, [LIST], [BY_HAND.name], LIMIT, 1.1),
-    PerformanceTarget(LIST_TITLE, OFF, [LIST], [STRAWBERRY.name], STOCK, 1 / 8),
-    PerformanceTarget(LIST_TITLE, OFF, [LIST], [WITH_MODELS.name], MODELS, 1 / 2),
-    PerformanceTarget(LIST_TITLE, ON, [LIST], [RAW.name], BYTES, 2.0),
-    PerformanceTarget("GET one", OFF, [UNIT], [BY_HAND.name], LIMIT, 1.15),
-    PerformanceTarget("GET one", ON, [UNIT], [RAW.name], BYTES, 2.0),
-    PerformanceTarget("level tags", OFF, [LEVEL_TAGS], [BY_HAND.name], LIMIT, 1.15),
+    PerformanceTarget(LIST_TITLE, OFF, [workloads.LIST], [BY_HAND.name], LIMIT, 1.1),
+    PerformanceTarget(LIST_TITLE, OFF, [workloads.LIST], [STRAWBERRY.name], STOCK, 1 / 8),
+    PerformanceTarget(LIST_TITLE, OFF, [workloads.LIST], [WITH_MODELS.name], MODELS, 1 / 2),
+    PerformanceTarget(LIST_TITLE, ON, [workloads.LIST], [RAW.name], BYTES, 2.0),
+    PerformanceTarget("GET one", OFF, [workloads.UNIT], [BY_HAND.name], LIMIT, 1.15),
+    PerformanceTarget("GET one", ON, [workloads.UNIT], [RAW.name], BYTES, 2.0),
+    PerformanceTarget("level tags", OFF, [workloads.LEVEL_TAGS], [BY_HAND.name], LIMIT, 1.15),
     PerformanceTarget(
-        "90 locations by tag", OFF, [LOCATIONS], [WITH_BYTES.name], WITH_BYTES.title, 1.15
+        "90 locations by tag", OFF, [workloads.LOCATIONS], [WITH_BYTES.name], WITH_BYTES.title, 1.15
     ),
-    PerformanceTarget(MATRIX_TITLE, OFF, [MATRIX], [BY_HAND.name], LIMIT, 2.0),
-    PerformanceTarget(f"{MATRIX_TITLE}, each new", ON, [NEW_MATRIX], [BY_HAND.name], LIMIT, 2.5),
-    PerformanceTarget(MATRIX_TITLE, ON, [MATRIX], [RAW.name], BYTES, 2.0),
-    PerformanceTarget("304", ON, [NOT_MODIFIED], [RAW.name], BYTES, 1.5),
-    PerformanceTarget("304, GraphQL", ON, [GRAPHQL_NOT_MODIFIED], [RAW.name], BYTES, 1.5),
+    PerformanceTarget(MATRIX_TITLE, OFF, [workloads.MATRIX], [BY_HAND.name], LIMIT, 2.0),
+    PerformanceTarget(
+        f"{MATRIX_TITLE}, each new", ON, [workloads.NEW_MATRIX], [BY_HAND.name], LIMIT, 2.5
+    ),
+    PerformanceTarget(MATRIX_TITLE, ON, [workloads.MATRIX], [RAW.name], BYTES, 2.0),
+    PerformanceTarget("304", ON, [workloads.NOT_MODIFIED], [RAW.name], BYTES, 1.5),
+    PerformanceTarget("304, GraphQL", ON, [workloads.GRAPHQL_NOT_MODIFIED], [RAW.name], BYTES, 1.5),
     PerformanceTarget("every GraphQL query", ON, GRAPHQL_HITS, [RAW.name], BYTES, 2.0),
-    PerformanceTarget(NESTED_TITLE, OFF, [NESTED], [STRAWBERRY.name], STOCK, 1 / 8),
+    PerformanceTarget(NESTED_TITLE, OFF, [workloads.NESTED], [STRAWBERRY.name], STOCK, 1 / 8),
     PerformanceTarget("every workload", OFF, ALL_WORKLOADS, [SOFA_JS.name], SOFA_JS.title, 1.0),
     PerformanceTarget("every workload", ON, ALL_WORKLOADS, [SOFA_JIT.name], SOFA_JIT.title, 1.0),
     PerformanceTarget("every workload", ON, ALL_WORKLOADS, EVERY_PEER, "every peer", 1.0),
@@ -179,7 +168,7 @@ def _iter_ratio_rows(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
         yield *begin, measured, verdict(found.ratio, target.max_ratio)
 
 
-_WORKLOAD_TITLES = {workload.name: workload.title for workload in WORKLOADS}
+_WORKLOAD_TITLES = {workload.name: workload.title for workload in workloads.WORKLOADS}
 
 
 def _describe_cache(peer: str) -> str:
@@ -187,12 +176,12 @@ def _describe_cache(peer: str) -> str:
 
 
 def _iter_tail_rows(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
-    for title, peer, workloads, max_ratio in TAIL_TARGETS:
+    for title, peer, names, max_ratio in TAIL_TARGETS:
         bound = f"p99 at most {max_ratio:g} x p50 at half of saturation"
         begin = title, _describe_cache(peer), bound
         ratios = [
             (median(sample["p99_ms"] / sample["p50_ms"] for sample in samples), workload)
-            for workload in workloads
+            for workload in names
             if (samples := select_samples(rows, workload, peer))
         ]
         if not ratios:
@@ -207,7 +196,7 @@ def list_wins(rows: Sequence[Row]) -> list[tuple[str, str, str, float]]:
     return [
         (workload.title, _describe_cache(own), PEER_TITLES[rival], 1 / ratio)
         for own in (UNCACHED.name, CACHED.name)
-        for workload in WORKLOADS
+        for workload in workloads.WORKLOADS
         for rival in RIVAL_PEERS
         if (ratio := find_cpu_ratio(rows, workload.name, own, rival)) and ratio > 1
     ]

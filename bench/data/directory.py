@@ -63,18 +63,6 @@ class Directory:
     scoped_keys: tuple[str, ...] = ()
     """The first sees every `SCOPED_KEYS`-th asset from the first, the next from the second."""
 
-    def create_keys(self, scopes: Sequence[Sequence[str] | None]) -> list[str]:
-        """Create an API key for each list of assets; None stands for all."""
-
-        async def create() -> list[str]:
-            client = driver.connect(self.mongo_url)
-            try:
-                return await _create_keys(client[self.database], scopes)
-            finally:
-                await driver.close(client)
-
-        return asyncio.run(create())
-
 
 def load_directory(
     mongo_url: str,
@@ -102,7 +90,7 @@ async def _load_directory(
                 raise RuntimeError(f"the map for measurements is not routable: {outcome.report}")
         assets = [get_asset_id(asset) for asset in range(-(-units // units_per_asset))]
         scopes = [None, *(assets[first::SCOPED_KEYS] or None for first in range(SCOPED_KEYS))]
-        key, *scoped_keys = await _create_keys(client[name], scopes)
+        key, *scoped_keys = [await _create_key(client[name], scope) for scope in scopes]
         routable = {"unit_map_id": MAP_ID, "words": "svc:id"}
         status = await client.admin.command("serverStatus")
         location_ids = await client[name]["locations"].distinct("_id", routable)
@@ -120,21 +108,11 @@ async def _load_directory(
     )
 
 
-async def _create_keys(
-    database: driver.Database, scopes: Sequence[Sequence[str] | None]
-) -> list[str]:
-    return [
-        (
-            await api_keys.create_api_key(
-                database,
-                name="bench",
-                permissions=PERMISSIONS,
-                asset_ids=None if assets is None else [*assets],
-                expires_at=None,
-            )
-        )[1]
-        for assets in scopes
-    ]
+async def _create_key(database: driver.Database, asset_ids: list[str] | None) -> str:
+    _, key = await api_keys.create_api_key(
+        database, name="bench", permissions=PERMISSIONS, asset_ids=asset_ids, expires_at=None
+    )
+    return key
 
 
 def write_bundle(path: Path, members: Iterable[KindAndMember]) -> Path:

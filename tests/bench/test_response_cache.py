@@ -56,6 +56,6 @@ async def test_a_write_has_arrived_when_every_follower_knows_of_it() -> None:
         return receive
 
     followers = Followers(3)
-    async with followers.open(open_canned, 'ping "finishes/unit-7/oak" pong', ["key"]):
+    async with followers.open(open_canned, 'ping "finishes/unit-7/oak" pong', "key"):
         await followers.wait_for("unit-7")
     assert followers.told == {"unit-7": 3}
