@@ -300,68 +300,49 @@ def invalidation(
 
 # Memory
 
-MEMORY_UNITS = 20_000
 CONNECTIONS = 4
 WARM_UP_REQUESTS = 50
 SETTLE_SECONDS = 1.0
-BYTES_OF_ENTRY = 1_500
-"""The least that the cache counts for a response, apart from its body."""
-SHAPES = {"one unit": 250, "20 units": 3_700, "100 units": 18_000, "1,000 units": 180_000}
-"""Responses, and about how many bytes they have."""
+BYTES_OF_UNIT, BYTES_OF_LIST = 1_750, 180_000
+"""About what the cache counts for a response with one unit, and with a thousand or more."""
 
 
 @experiment(
     "Memory of the response cache",
     note="Resident memory after as many distinct requests as fill the cache at least.",
 )
-def memory(run: Run, cache_mb: int = 64, shape: tuple[str, ...] = tuple(SHAPES)) -> Iterator[Row]:
+def memory(run: Run, cache_mb: int = 24) -> Iterator[Row]:
     """Measure what a cached megabyte costs.
 
     A gateway gets distinct requests until its response cache is full, then the same gateway without
     the cache gets as many. The resident memory that the first has grown by, less what the second
     has grown by, is the cost of the cache.
     """
-    directory = run.load_directory(MEMORY_UNITS)
-    for each in shape:
-        count = cache_mb * 1_000_000 // (SHAPES[each] + BYTES_OF_ENTRY)
-        requests = [LoadRequest(path) for path in list_paths(each, directory)]
-        warm_up, filling = requests[:WARM_UP_REQUESTS], requests[WARM_UP_REQUESTS:][:count]
-        full_mb, uncached_mb = (
-            _measure_growth(run.load, directory, settings, warm_up, filling)
-            for settings in ({"FLOORGATE_CACHE_MB": str(cache_mb)}, CACHE_OFF)
-        )
+    directory = run.load_directory(20_000)
+    units = [f"/v1/units/{unit_id}" for unit_id in directory.unit_ids]
+    lists = [f"/v1/units?per-page={count}" for count in range(1_000, 2_000)]
+    for title, paths, size in (
+        ("one unit", units, BYTES_OF_UNIT), ("1,000 units and more", lists, BYTES_OF_LIST)
+    ):  # fmt: skip
+        requests = [LoadRequest(path) for path in paths]
+        filling = requests[WARM_UP_REQUESTS:][: cache_mb * 1_000_000 // size]
+        grown = []
+        for settings in ({"FLOORGATE_CACHE_MB": str(cache_mb)}, CACHE_OFF):
+            peer, measured = with_settings("memory", "Floorgate", **settings), []
+            with start_peer(peer, directory) as server:
+                for part in (requests[:WARM_UP_REQUESTS], filling):
+                    sent, count = build_workload("distinct", part), len(part)
+                    server.measure(
+                        run.load, sent, MAX_FILL_SECONDS, CONNECTIONS, max_requests=count
+                    )
+                    time.sleep(SETTLE_SECONDS)
+                    measured.append(server.memory_mb()["rss"])
+            grown.append(measured[1] - measured[0])
         yield {
-            "response": each,
+            "response": title,
             "responses": len(filling),
             "cache, MB": cache_mb,
-            "grown, MB": full_mb,
-            "without the cache": uncached_mb,
-            "for each MB": (full_mb - uncached_mb) / cache_mb,
+            "grown, MB": grown[0],
+            "without the cache": grown[1],
+            "for each MB": (grown[0] - grown[1]) / cache_mb,
         }
-
-
-def list_paths(shape: str, directory: Directory) -> Iterator[str]:
-    """Yield distinct addresses of responses of one size, thousands of them."""
-    if shape == "one unit":
-        yield from (f"/v1/units/{unit_id}" for unit_id in directory.unit_ids)
-        return
-    size = int(shape.partition(" ")[0].replace(",", ""))
-    # Pages that are a little larger or smaller: no two of them are equal.
-    for extra in range(size):
-        per_page = size + (extra + 1) // 2 * (1 if extra % 2 else -1)
-        for page in range(1, min(MEMORY_UNITS // per_page, 10_000 // per_page + 1)):
-            yield f"/v1/units?per-page={per_page}&page={page}"
-
-
-def _measure_growth(
-    load: LoadGenerator, directory: Directory, settings: dict[str, str], *parts: list[LoadRequest]
-) -> float:
-    """Return the megabytes by which a gateway has grown from the first part to the last."""
-    measured = []
-    with start_peer(with_settings("memory", "Floorgate", **settings), directory) as server:
-        for requests in parts:
-            sent, count = build_workload("distinct", requests), len(requests)
-            server.measure(load, sent, MAX_FILL_SECONDS, CONNECTIONS, max_requests=count)
-            time.sleep(SETTLE_SECONDS)
-            measured.append(server.memory_mb()["rss"])
-    return measured[-1] - measured[0]

@@ -1,6 +1,5 @@
 """What is sent is valid, of its directory, and the same on every run."""
 
-from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -27,7 +26,6 @@ from bench.data.workloads import (
     list_writes,
 )
 from bench.peers import strawberry_stock
-from bench.response_cache import SHAPES, list_paths
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 from tests.endpoints import ENDPOINTS
@@ -132,6 +130,3 @@ def test_each_write_of_the_mix_changes_what_the_last_one_to_its_unit_wrote() -> 
 def test_no_address_is_sent_twice_while_caches_are_cold() -> None:
     cold = [request.path for request in list_cold_requests(DIRECTORY)]
     assert len({*cold}) == len(cold)
-    for shape in SHAPES:
-        paths = [*islice(list_paths(shape, DIRECTORY), 5_000)]
-        assert len({*paths}) == len(paths)
