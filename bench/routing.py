@@ -1,7 +1,5 @@
 """Speed and memory of routing, without a gateway."""
 
-from __future__ import annotations
-
 import mmap
 import multiprocessing
 import os

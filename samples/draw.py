@@ -1,7 +1,5 @@
 """Generate the demo property, templates of drawings, and pictures: `python -m samples.draw`."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable
 from io import StringIO

@@ -5,8 +5,6 @@ narrow and wide, a lift, stairs, an escalator that only goes up, a void, columns
 and occupants at anchors.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from io import BytesIO

@@ -1,7 +1,5 @@
 """What a call costs, in times of a fixed piece of work: the same on slow and on busy machines."""
 
-from __future__ import annotations
-
 import gc
 import json
 import time

@@ -1,7 +1,5 @@
 """Alder Court: five storeys in a U around a garden court with a pool; all lengths in feet."""
 
-from __future__ import annotations
-
 from samples.buildings.apartments import ONE, STUDIO, THREE, TWO, add_box, furnish_room
 from samples.buildings.plan import (
     EAST,

@@ -1,7 +1,5 @@
 """Apartment types and their interiors, in feet from the corridor to the facade."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Birch House: a walk-up of two storeys with three apartments each; all lengths in feet."""
 
-from __future__ import annotations
-
 from samples.buildings.apartments import ONE, TWO
 from samples.buildings.plan import (
     EAST,

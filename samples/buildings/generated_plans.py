@@ -1,7 +1,5 @@
 """Plans for measurements and tests: offices and combs of any size, pillared halls, Alder Court."""
 
-from __future__ import annotations
-
 from math import ceil
 
 from shapely import Point, Polygon, box

@@ -4,8 +4,6 @@ In a row's frame the corridor ends at v = -0.5, the row reaches from v = 0 to 28
 facade to v = 29: walls are half a foot inside and a foot outside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Build the catalog bundle of both properties, in the order and with the fields of an import."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Write generated files into the checkout."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -4,8 +4,6 @@ One user unit is a tenth of a foot. A browser shows the building from above, bec
 covers the one below.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections import Counter

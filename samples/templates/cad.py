@@ -6,8 +6,6 @@ A unit is a foot, and y points up. CAD layers do not nest and objects have no na
 has layers of its own, and texts in the apartments say which is which.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,5 @@
 """Elm Place, the property of the templates: two levels of six rooms on a corridor, in feet."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Write a template in the forms in which Illustrator and Figma export drawings."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator

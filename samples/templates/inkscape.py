@@ -7,8 +7,6 @@ The page is A4, and a millimetre is half a foot. Inkscape keeps `data-tags`, so 
 processed for routing.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, register_namespace

@@ -1,7 +1,5 @@
 """Draw the layer panel of a program that cannot be photographed here: a tree of names."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement
 

@@ -1,7 +1,5 @@
 """Show which drawings of others look the same after parsing: `python -m tests.fidelity`."""
 
-from __future__ import annotations
-
 import click
 
 from tests.fidelity.measuring import CORPORA, compare_drawings, summarize

@@ -1,7 +1,5 @@
 """How faithful parsed drawings are: corpora of files, drawn by Chromium before and after."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

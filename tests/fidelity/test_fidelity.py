@@ -3,8 +3,6 @@
 The files of others are not in this repository; `python -m tests.fidelity --fetch` downloads them.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fidelity.measuring import CORPORA, Comparison, Corpus, compare_drawings, summarize

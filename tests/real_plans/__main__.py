@@ -1,7 +1,5 @@
 """Process floor plans that others have published: `python -m tests.real_plans`."""
 
-from __future__ import annotations
-
 import time
 from urllib.parse import quote
 

@@ -3,8 +3,6 @@
 `python -m tests.real_plans --fetch` downloads them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -3,8 +3,6 @@
 The files are not in this repository; `python -m tests.real_plans --fetch` downloads them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import shapely

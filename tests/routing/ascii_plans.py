@@ -1,7 +1,5 @@
 """Floor plans drawn in ASCII, one character a cell, and reports on them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from textwrap import dedent
 

@@ -4,8 +4,6 @@ Builds the full visibility graph over all vertices, without dropping any that ar
 edges that are not tangent. The search shares no code with `routing`.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass

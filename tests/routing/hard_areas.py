@@ -1,7 +1,5 @@
 """Areas and plans that are hard to measure exactly, as real plans are, and plans to measure on."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Random plans for property tests: rooms in a grid with doors between, pillars and locations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain

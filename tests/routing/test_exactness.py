@@ -1,7 +1,5 @@
 """Walks are the shortest there are, by laws of every plan and by oracles that share no code."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace

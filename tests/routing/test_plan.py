@@ -1,7 +1,5 @@
 """What each part of a plan means for a route, and what travel costs by mode and connector."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Processing turns a plan into networks and a report, checks them, and packs them in archives."""
 
-from __future__ import annotations
-
 import json
 import mmap
 import tempfile

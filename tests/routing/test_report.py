@@ -1,7 +1,5 @@
 """The report says what is cut off and why; every kind of problem has its part and a remedy."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

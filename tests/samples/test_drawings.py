@@ -1,7 +1,5 @@
 """The demo property: its committed drawings, its bundle, and the routes between its units."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Each template of docs/drawing is the same property, and what the pages say of mistakes is so."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The parts of a drawing as its readers are called back with them, also by `use` and `switch`."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

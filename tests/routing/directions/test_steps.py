@@ -1,7 +1,5 @@
 """The steps of a route: what people are told to do, where, and how far they then walk."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

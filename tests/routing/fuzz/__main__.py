@@ -1,7 +1,5 @@
 """Check random buildings until the time is over: `python -m tests.routing.fuzz --minutes 10`."""
 
-from __future__ import annotations
-
 import itertools
 import time
 import traceback

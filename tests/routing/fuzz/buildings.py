@@ -5,8 +5,6 @@ corners, off the wall, locked or one-way, missing doors, closed parts; all shake
 turned, moved and scaled as projections do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise

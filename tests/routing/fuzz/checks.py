@@ -1,7 +1,5 @@
 """What must hold for the distances of any building; compared with an oracle that shares no code."""
 
-from __future__ import annotations
-
 from itertools import combinations_with_replacement
 
 import numpy as np

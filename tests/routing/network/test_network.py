@@ -1,7 +1,5 @@
 """Networks of maps: meshes, views, walks in graphs, portals and stops."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any

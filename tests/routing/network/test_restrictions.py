@@ -1,7 +1,5 @@
 """What is closed, private, avoided or one-way: routes lead elsewhere or nowhere."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

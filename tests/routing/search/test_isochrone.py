@@ -1,7 +1,5 @@
 """What is within reach in a time: areas, compared with the times to random points."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

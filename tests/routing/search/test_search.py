@@ -1,7 +1,5 @@
 """Matrices, routes and walks have the fastest ways, and of equal ones the shortest."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Floors of levels, what of them is walkable, and what faulty plans end with."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace
