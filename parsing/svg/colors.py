@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from parsing.svg.lengths import NUMBER_PATTERN, parse_opacity
+from parsing.svg.lengths import DEGREES_PER_UNIT, NUMBER_PATTERN, parse_opacity
 
 # The named colours of CSS Color 4, section 6.1.
 
@@ -75,13 +75,6 @@ P3_TO_LINEAR: Final = (
     (-0.0420569547, 1.0420569547, 0.0),
     (-0.0196375546, -0.0786360456, 1.0982736001),
 )
-TURNS_PER_UNIT: Final = {
-    None: 1 / 360,
-    "deg": 1 / 360,
-    "turn": 1.0,
-    "grad": 1 / 400,
-    "rad": 0.159155,
-}
 
 
 class Color(NamedTuple):
@@ -194,7 +187,7 @@ def _parse_function(name: str, text: str) -> Color | None:
         red, green, blue = map(_clamp, color)
         return Color(red, green, blue, alpha)
     (angle, unit), (second, _), (third, _) = values[:3]
-    hue = angle * TURNS_PER_UNIT.get(unit, 1 / 360) % 1
+    hue = angle * DEGREES_PER_UNIT.get(unit or "", 1.0) / 360 % 1
     second, third = _clamp(second * PERCENT), _clamp(third * PERCENT)
     return Color(*colorsys.hls_to_rgb(hue, third, second), alpha)
 

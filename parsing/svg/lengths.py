@@ -22,6 +22,7 @@ PX_PER_UNIT: Final = {
     "mm": 96 / 25.4,
     "q": 96 / 101.6,
 }
+DEGREES_PER_UNIT: Final = {"deg": 1.0, "grad": 0.9, "rad": 180 / math.pi, "turn": 360.0}
 NUMBER_PATTERN: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 WHITESPACE: Final = " \t\r\n"
 MAX_MAGNITUDE: Final = 10**9

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from parsing.drawing import Coordinate
 from parsing.errors import DocumentRejectedError, InvalidMarkupError
 from parsing.svg.lengths import (
+    DEGREES_PER_UNIT,
     MAX_MAGNITUDE,
     NUMBER_PATTERN,
     WHITESPACE,
@@ -101,7 +102,6 @@ def parse_transform(text: str) -> AffineTransform:
 # Transforms 1, section 8.
 
 MAX_TRANSFORM_CHARS: Final = 10_000
-DEGREES_PER_UNIT: Final = {"deg": 1.0, "grad": 0.9, "rad": 180 / math.pi, "turn": 360.0}
 FUNCTION: Final = re.compile(r"\s*([a-z0-9]+)\(([^()]*)\)\s*", re.IGNORECASE)
 ARGUMENT: Final = re.compile(rf"\s*((?>{NUMBER_PATTERN}))(%|[a-zA-Z]*)\s*")
 # These are not applied, and reported.
@@ -110,15 +110,8 @@ INITIAL_FONT: Final = FontSizes()
 CANVAS: Final = INITIAL_FONT.viewport
 
 
-class FlatFunction(NamedTuple):
-    """A function of the `transform` attribute with its numbers."""
-
-    name: str
-    numbers: Sequence[float]
-
-    def format(self) -> str:
-        """Return the function as text."""
-        return f"{self.name}({','.join(map(format_number, self.numbers))})"
+FlatFunction = tuple[str, Sequence[float]]
+"""A function of the `transform` attribute with its numbers."""
 
 
 class CssFunction(NamedTuple):
@@ -134,33 +127,29 @@ class CssFunction(NamedTuple):
 
 
 def _scale(x: float, y: float = 1) -> FlatFunction:
-    return FlatFunction("scale", (x, y))
+    return "scale", (x, y)
 
 
 def _translate(x: float, y: float = 0) -> FlatFunction:
-    return FlatFunction("translate", (x, y))
-
-
-def _rotate(degrees: float) -> FlatFunction:
-    return FlatFunction("rotate", (degrees,))
+    return "translate", (x, y)
 
 
 def _skew(x: float, y: float = 0) -> FlatFunction:
     if not y:
-        return FlatFunction("skewX", (x,))
+        return "skewX", (x,)
     tangents = (math.tan(math.radians(angle)) for angle in (y, x))
-    return FlatFunction("matrix", (1, *tangents, 1, 0, 0))
+    return "matrix", (1, *tangents, 1, 0, 0)
 
 
 FUNCTIONS: Final[Mapping[str, CssFunction]] = {
-    "matrix": CssFunction("nnnnnn", 6, lambda *m: FlatFunction("matrix", m)),
-    "rotate": CssFunction("a", 1, _rotate),
-    "scale": CssFunction("ss", 1, lambda *xy: FlatFunction("scale", xy)),
+    "matrix": CssFunction("nnnnnn", 6, lambda *m: ("matrix", m)),
+    "rotate": CssFunction("a", 1, lambda degrees: ("rotate", (degrees,))),
+    "scale": CssFunction("ss", 1, lambda *xy: ("scale", xy)),
     "scalex": CssFunction("s", 1, _scale),
     "scaley": CssFunction("s", 1, lambda y: _scale(1, y)),
     "skew": CssFunction("aa", 1, _skew),
-    "skewx": CssFunction("a", 1, lambda x: FlatFunction("skewX", (x,))),
-    "skewy": CssFunction("a", 1, lambda y: FlatFunction("skewY", (y,))),
+    "skewx": CssFunction("a", 1, lambda x: ("skewX", (x,))),
+    "skewy": CssFunction("a", 1, lambda y: ("skewY", (y,))),
     "translate": CssFunction("xy", 1, _translate),
     "translatex": CssFunction("x", 1, _translate),
     "translatey": CssFunction("y", 1, lambda y: _translate(0, y)),
@@ -197,10 +186,10 @@ def css_transform_to_attribute(
         return None
     texts = []
     for function, numbers in functions:
-        flat = function.flatten(*numbers)
-        if not all(map(math.isfinite, flat.numbers)):
+        name, flat = function.flatten(*numbers)
+        if not all(map(math.isfinite, flat)):
             return None
-        texts.append(flat.format())
+        texts.append(f"{name}({','.join(map(format_number, flat))})")
     return " ".join(texts)
 
 
