@@ -221,9 +221,13 @@ def _px_per_unit(sizes: FontSizes) -> Mapping[str, float]:
         # Without the metrics of fonts: half an em for ex and ch (CSS Values 4, section 6.1.1).
         "ex": sizes.size / 2,
         "ch": sizes.size / 2,
+        "ic": sizes.size,
+        "cap": sizes.size,
         "rem": sizes.root_size,
         "vw": width / 100,
         "vh": height / 100,
+        "vi": width / 100,
+        "vb": height / 100,
         "vmin": min(width, height) / 100,
         "vmax": max(width, height) / 100,
     }

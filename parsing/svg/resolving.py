@@ -83,7 +83,9 @@ class ShapeBoxes:
 # Compute the values of an element's properties from those that the cascade specifies. CSS Cascade
 # 4, section 4.4: `var()`, `inherit` and relative lengths are resolved here.
 
-RELATIVE_UNIT: Final = re.compile(r"[\d.](?:r?em|ex|ch|v(?:w|h|min|max))\b", re.IGNORECASE)
+RELATIVE_UNIT: Final = re.compile(
+    r"[\d.](?:r?em|ex|ch|ic|cap|v(?:w|h|i|b|min|max))\b", re.IGNORECASE
+)
 LENGTH_ATTRIBUTES: Final = (GEOMETRY_ATTRIBUTES - {"points", "d"}) | {
     "stroke-width",
     "stroke-dasharray",

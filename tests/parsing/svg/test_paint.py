@@ -214,6 +214,7 @@ def test_font_sizes_are_computed(text: str, size: float) -> None:
         ("2em", 20),
         ("2rem", 40),
         ("1ex", 5),
+        ("1ic", 10),
         ("10vw", 40),
         ("10vh", 20),
         ("10vmin", 20),
