@@ -111,16 +111,19 @@ class PaintServers:
         """Receive the style inside the root element, from which gradients and patterns inherit."""
         self._around = root.only_inherited()
 
-    def resolve(self, paint: str, color: str) -> str:
+    def resolve(self, paint: str, color: str, is_flat: bool = False) -> str:
         """Return a paint without references; `color` is what `currentColor` stands for.
 
         A reference to what is no gradient or pattern takes the colour after it, or paints nothing.
+        So does one that is sized by a shape if that `is_flat`: it has no area.
         """
         match = REFERENCE.match(paint)
         if match is None:
             return paint
         address = (match[1] or match[2] or match[3] or "").strip()
         average = self._find_color(address[1:]) if address.startswith("#") else None
+        if is_flat and self._is_sized_by_shape(address[1:]):
+            average = None
         if average is not None:
             return average
         fallback = match[4].strip()
@@ -138,6 +141,13 @@ class PaintServers:
             average = self._average(server)
             self._colors[name] = UNPAINTED if average is None else average.format()
         return self._colors[name]
+
+    def _is_sized_by_shape(self, name: str) -> bool:
+        server = self._servers.get(name)
+        if server is None:
+            return False
+        units = "patternUnits" if server.kind == "pattern" else "gradientUnits"
+        return _merge_attributes([*self._follow_references(server)]).get(units) != "userSpaceOnUse"
 
     def _average(self, server: PaintServer) -> Color | None:
         chain = list(self._follow_references(server))

@@ -93,7 +93,9 @@ LENGTH_ATTRIBUTES: Final = (GEOMETRY_ATTRIBUTES - {"points", "d"}) | {
 INHERITED_LENGTHS: Final = frozenset({"stroke-width", "stroke-dasharray", "stroke-dashoffset"})
 UNSET: Final = "unset"
 PAINT_LAYERS: Final = frozenset({"normal", "fill", "stroke", "markers"})
-MAX_LENGTH_CHARS: Final = 200
+LINE_KINDS: Final = frozenset({"Line", "Path", "Polyline", "Polygon"})
+MAX_LINE_CHARS: Final = 200
+"""A longer path is hardly a straight line; it is not traced to find out."""
 
 
 class ComputedStyle(NamedTuple):
@@ -144,10 +146,10 @@ class StyleComputer:
         return ComputedStyle(ElementStyle(output, controls), variables, font)
 
     def finish(
-        self, style: dict[str, str], color: str, font: FontSizes, context: InheritedStyle
+        self, kind: str, style: dict[str, str], color: str, font: FontSizes, context: InheritedStyle
     ) -> dict[str, str]:
         """Resolve a shape's paints and relative lengths, after it inherited its attributes."""
-        style = self._resolve_paints(style, color, context)
+        style = self._resolve_paints(style, color, context, kind)
         if LENGTH_ATTRIBUTES.isdisjoint(style):
             return style
         names = [
@@ -220,14 +222,15 @@ class StyleComputer:
         return values
 
     def _resolve_paints(
-        self, style: dict[str, str], color: str, context: InheritedStyle
+        self, style: dict[str, str], color: str, context: InheritedStyle, kind: str = ""
     ) -> dict[str, str]:
         for name in ("fill", "stroke"):
             paint = style.get(name)
             if paint is None:
                 continue
             if "(" in paint and "url" in paint.lower():
-                style = {**style, name: self._paint_servers.resolve(paint, color)}
+                is_flat = self._has_flat_box(kind, style)
+                style = {**style, name: self._paint_servers.resolve(paint, color, is_flat)}
             elif paint.startswith("context-"):
                 style = {**style, name: context.context_paint.get(paint, "none")}
         return style
@@ -248,6 +251,14 @@ class StyleComputer:
             box = self._boxes.find(kind, output, context.viewport.width / 1_000 or 1)
         return box or Rectangle(0, 0, *context.viewport)
 
+    def _has_flat_box(self, kind: str, style: Mapping[str, str]) -> bool:
+        """Return whether a shape is a straight line along an axis, so that its box has no area."""
+        text = style.get("d", "") + style.get("points", "")
+        if kind not in LINE_KINDS or len(text) > MAX_LINE_CHARS:
+            return False
+        box = self._boxes.find(kind, style, 1.0)
+        return box is not None and 0 in (box.width, box.height)
+
     def _resolve_inherited_lengths(
         self, values: dict[str, str], font: FontSizes, context: InheritedStyle
     ) -> dict[str, str]:
@@ -255,7 +266,7 @@ class StyleComputer:
         relative = {
             name: self._resolve_length(name, values[name], font, context)
             for name in INHERITED_LENGTHS & values.keys()
-            if RELATIVE_UNIT.search(values[name][:MAX_LENGTH_CHARS])
+            if RELATIVE_UNIT.search(values[name][:MAX_LINE_CHARS])
         }
         return {**values, **relative} if relative else values
 
@@ -264,7 +275,7 @@ class StyleComputer:
     ) -> str:
         """Return a length in user units, if it is relative to what a map does not have."""
         is_relative = "%" in value and context.is_inner
-        if not is_relative and RELATIVE_UNIT.search(value[:MAX_LENGTH_CHARS]) is None:
+        if not is_relative and RELATIVE_UNIT.search(value[:MAX_LINE_CHARS]) is None:
             return value
         hundred_percent = context.viewport.hundred_percent(name)
         parts = split_dashes(value) if name == "stroke-dasharray" else [value]
@@ -536,8 +547,8 @@ class StyleResolver:
                 }
             if not context.is_plain:
                 style = context.resolve_attributes(style, context.color)
-        final = self._computer.finish(style, color, font, context)
-        # Each reference to a gradient is reported, and what var() stands for may be the geometry.
+        final = self._computer.finish(kind, style, color, font, context)
+        # What a reference to a gradient paints, and any var(), may depend on the geometry.
         is_placed_as_written = (
             is_placed_as_written
             and not self._computer.has_variables

@@ -314,6 +314,14 @@ def test_what_is_no_gradient_takes_the_color_after_it(paint: str, fill: str) -> 
     assert fill_of('<path id="shape"/>', paint) == fill
 
 
+def test_a_shape_without_area_has_no_gradient_that_is_sized_by_it() -> None:
+    (flat, sized) = parse_shapes(
+        f'{GRADIENT}<linearGradient id="u" href="#g" gradientUnits="userSpaceOnUse"/>'
+        '<line x2="9" stroke="url(#g) red"/><line x2="9" stroke="url(#u) red"/>'
+    )
+    assert (flat["stroke"], sized["stroke"]) == ("red", "#808080")
+
+
 def pattern(content: str, attributes: str = "") -> str:
     return (
         f'<pattern id="g" width="10" height="10" patternUnits="userSpaceOnUse" {attributes}>'
