@@ -390,7 +390,8 @@ NETWORK_STATE_FIELD = "network_state"
 PLAN_FIELD = f"{NETWORK_STATE_FIELD}.plan"
 """Field with the digest of the file that holds the plan that the network was built from, if that is
 not the map's own drawing: a zip."""
-
+MAP_FILE_FIELDS = ("source", PARSED_FIELD, NETWORK_FIELD, PLAN_FIELD)
+"""These fields of a map hold the digest of a file."""
 
 REPORT_FIELD = "routing_report"
 """Field with the report of the map's last processing."""

@@ -8,9 +8,8 @@ import msgspec
 
 from storage.administration.api_keys import list_expiring_keys
 from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID
-from storage.catalog import MAPS, RECORD_TYPES
+from storage.catalog import MAP_FILE_FIELDS, MAPS, RECORD_TYPES
 from storage.errors import StorageError
-from storage.importing.import_bundles import MAP_FILE_FIELDS
 from storage.mongo import driver, files
 from storage.mongo.connection import ConnectionSettings
 from storage.mongo.unavailable import explain_refusals

@@ -178,8 +178,6 @@ class ImportSummary(msgspec.Struct):
 
 _network_logger = logging.getLogger("floorgate.networks")
 
-MAP_FILE_FIELDS = ("source", catalog.PARSED_FIELD, catalog.NETWORK_FIELD, catalog.PLAN_FIELD)
-"""These fields of a map hold the digest of a file."""
 WRITES_AT_ONCE = 2
 
 
@@ -473,7 +471,9 @@ class ImportRun:
         maps = self._database[catalog.MAPS.name]
 
         async def list_used_files() -> list[str]:
-            return [digest for field in MAP_FILE_FIELDS for digest in await maps.distinct(field)]
+            return [
+                digest for field in catalog.MAP_FILE_FIELDS for digest in await maps.distinct(field)
+            ]
 
         used = await driver.run_on_one_primary(self._database, catalog.MAPS.name, list_used_files)
         await files.delete_unused_files(self._database, used, self._renew_lease)
