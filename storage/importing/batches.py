@@ -46,7 +46,7 @@ class _CountingReader(io.RawIOBase):
 
 def count_total_bytes(bundles: Sequence[BundleSource]) -> int | None:
     """Return the size of all bundles in bytes, or None if standard input is one of them."""
-    if any(str(bundle) == STANDARD_INPUT for bundle in bundles):
+    if STANDARD_INPUT in map(str, bundles):
         return None
     return sum(map(_size_bytes, bundles))
 
@@ -89,17 +89,15 @@ def read_batches(
     tables = tables or TableReader()
     finished_bytes = 0
     for bundle in bundles:
-        if spreadsheet := _as_spreadsheet(bundle):
-            violations.rejected.directory = spreadsheet.path.parent
-            for batch in _split_into_batches(
-                tables.read(spreadsheet, violations, are_partial=are_partial)
-            ):
-                yield MemberBatch(batch, spreadsheet.path.parent, finished_bytes)
-            finished_bytes += _size_bytes(bundle)
-            continue
         name = get_bundle_name(bundle)
         directory = None if isinstance(bundle, bytes) else _path_of(bundle).parent
         violations.rejected.directory = directory
+        if spreadsheet := _as_spreadsheet(bundle):
+            members = tables.read(spreadsheet, violations, are_partial=are_partial)
+            for batch in _split_into_batches(members):
+                yield MemberBatch(batch, directory, finished_bytes)
+            finished_bytes += _size_bytes(bundle)
+            continue
         try:
             source = _open_source(bundle)
         except OSError as error:

@@ -14,6 +14,7 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, get_args
@@ -425,9 +426,7 @@ class ImportRun:
         Repeating it changes nothing more.
         """
 
-        async def write_all() -> None:
-            await self._write_all(total)
-
+        write_all = partial(self._write_all, total)
         await driver.run_on_one_primary(self._database, catalog.MAPS.name, write_all)
         await publish_staged(self._database, self._staging.publication, self._lease)
 
