@@ -3,7 +3,6 @@
 `RECORD_TYPES` lists them, owners before the records that refer to them. Imports write in this
 order, so that a reader never meets a reference to a missing record. Only backgrounds and maps refer
 to each other; backgrounds come first, because clients reach them through their map.
-
 """
 
 from collections.abc import Sequence
@@ -528,13 +527,6 @@ LOCATIONS = RecordType(
         ("unit_map_id", "updated_at", "_id"),
     ),
 )
-
-
-# All kinds of the catalog, owners before the records that refer to them.
-#
-# Imports write in this order, so that a reader never meets a reference to a missing record. Only
-# backgrounds and maps refer to each other; backgrounds come first, because clients reach them
-# through their map.
 
 
 RECORD_TYPES: tuple[RecordType[Any], ...] = (

@@ -12,7 +12,7 @@ import msgspec
 
 from storage.administration import audit
 from storage.mongo import driver
-from storage.records.kinds import Id, Text, current_second
+from storage.records.kinds import Document, Id, Text, current_second
 from storage.records.visibility import AssetScope
 
 # The format of API keys.
@@ -273,18 +273,16 @@ async def delete_api_key(
 
 async def list_api_keys(database: driver.Database) -> list[ApiKey]:
     """Return all keys with their last uses, oldest first."""
+    keys = await _list_keys(database, {}, "created_at")
     with driver.translate_errors():
-        documents = await database[KEYS_COLLECTION].find(sort=[("created_at", 1)]).to_list(None)
         uses = await database[USES_COLLECTION].find().to_list(None)
-    last_used = {use["_id"]: use["at"] for use in uses}
-    return [_to_api_key(document, last_used.get(document["_id"])) for document in documents]
+    last_used = {use["_id"]: use["at"].replace(tzinfo=UTC) for use in uses}
+    return [msgspec.structs.replace(key, last_used_at=last_used.get(key.id)) for key in keys]
 
 
 async def load_all_keys(database: driver.Database) -> list[ApiKey]:
     """Return all keys without their last uses, by id."""
-    with driver.translate_errors():
-        found = database[KEYS_COLLECTION].find(sort=[("_id", 1)])
-        return [_to_api_key(document) for document in await found.to_list(None)]
+    return await _list_keys(database, {}, "_id")
 
 
 async def list_expiring_keys(database: driver.Database, within: timedelta) -> list[ApiKey]:
@@ -298,18 +296,22 @@ async def list_expiring_keys(database: driver.Database, within: timedelta) -> li
         "replaced_by_id": None,
         "expires_at": {"$gt": now, "$lte": now + within},
     }
-    with driver.translate_errors():
-        found = database[KEYS_COLLECTION].find(where, sort=[("expires_at", 1)])
-        return [_to_api_key(document) for document in await found.to_list(None)]
+    return await _list_keys(database, where, "expires_at")
 
 
 async def list_keys_by_prefix(database: driver.Database, prefix: str, limit: int) -> list[ApiKey]:
     """Return up to `limit` keys with ids that begin so, by id; only the one that is exactly so."""
     where = {"$and": [{"_id": {"$gte": prefix}}, {"_id": {"$lt": prefix + "\U0010ffff"}}]}
-    with driver.translate_errors():
-        found = database[KEYS_COLLECTION].find(where, sort=[("_id", 1)], limit=limit)
-        keys = [_to_api_key(document) for document in await found.to_list(None)]
+    keys = await _list_keys(database, where, "_id", limit)
     return keys[:1] if keys and keys[0].id == prefix else keys
+
+
+async def _list_keys(
+    database: driver.Database, where: Document, order_by: str, limit: int = 0
+) -> list[ApiKey]:
+    with driver.translate_errors():
+        found = database[KEYS_COLLECTION].find(where, sort=[(order_by, 1)], limit=limit)
+        return [_to_api_key(document) for document in await found.to_list(None)]
 
 
 async def find_last_use(database: driver.Database, key_id: str) -> datetime | None:
@@ -395,7 +397,7 @@ def _describe_changes(record: ApiKey, other: ApiKey) -> dict[str, Any]:
     return fields
 
 
-def _to_api_key(document: dict[str, object], last_used_at: datetime | None = None) -> ApiKey:
+def _to_api_key(document: Document) -> ApiKey:
     del document["digest"]
     document["id"] = document.pop("_id")
     times = {
@@ -403,5 +405,4 @@ def _to_api_key(document: dict[str, object], last_used_at: datetime | None = Non
         for name, value in document.items()
         if isinstance(value, datetime)
     }
-    used = last_used_at.replace(tzinfo=UTC) if last_used_at else None
-    return msgspec.convert(document | times | {"last_used_at": used}, ApiKey)
+    return msgspec.convert(document | times, ApiKey)

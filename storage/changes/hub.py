@@ -67,13 +67,6 @@ async def read_stretch(database: driver.Database, position: ChangePosition) -> S
         limit *= 4  # all of one transaction: its events have the same time
 
 
-async def read_newest_position(database: driver.Database) -> ChangePosition:
-    """Return the position after all that has been written. Raises UnavailableError."""
-    clock = driver.get_clock(database.client)
-    with driver.translate_errors():
-        return ChangePosition.after(await change_stream.read_newest_time(database, clock))
-
-
 async def read_epoch(database: driver.Database) -> bytes:
     """Return what cursors of this database begin with; it changes when assets are restored.
 
@@ -265,8 +258,10 @@ class ChangeHub:
 
     async def get_cursor(self) -> ChangeCursor:
         """Return the cursor after all that has been written. Raises UnavailableError."""
-        epoch = await read_epoch(self._database)
-        return ChangeCursor(epoch, await read_newest_position(self._database))
+        epoch, clock = await read_epoch(self._database), driver.get_clock(self._database.client)
+        with driver.translate_errors():
+            time = await change_stream.read_newest_time(self._database, clock)
+        return ChangeCursor(epoch, ChangePosition.after(time))
 
     async def read(
         self, cursor: ChangeCursor, limit: int, shows: Callable[[ChangeEvent], bool]

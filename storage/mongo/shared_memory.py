@@ -4,7 +4,6 @@ A write advances the clock that the reads of all workers follow, and is answered
 have counted its changes. Where that takes too long, its count invalidates the caches of all workers
 at once. So a client reads its own write, whichever worker it reaches
 (docs/decisions/server/response-cache.md).
-
 """
 
 import mmap
@@ -15,12 +14,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from bson import Timestamp
-
-# How far the change streams of a gateway's workers have reported, in memory that they share.
-#
-# A worker that has written waits until all of them have counted what it wrote; then its client
-# reads its own write through any of them (docs/decisions/server/response-cache.md).
-
 
 REPORTED_BYTES = 16
 """Memory of one process: a cluster time, and when it was published."""
@@ -153,13 +146,6 @@ def to_integer(time: Timestamp) -> int:
     True
     """
     return time.time << 32 | time.inc
-
-
-# What the worker processes of a gateway share: counts of writes, and how far each has followed.
-#
-# A write advances the clock that the reads of all workers follow, and is answered once all of them
-# have counted its changes. Where that takes too long, its count invalidates the caches of all
-# workers at once. So a client reads its own write, whichever worker it reaches.
 
 
 _COUNTER_BYTES = 8

@@ -124,9 +124,9 @@ async def withdraw_stale(database: Database) -> str:
 MIGRATIONS = (Migration(5, "networks of other formats", withdraw_stale),)
 
 
-async def mark_all_run(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+async def mark_all_run(database: Database) -> None:
     """Mark all migrations as run, in a database that is new."""
-    state = {"number": migrations[-1].number, "expires": Lease.EXPIRED_AT}
+    state = {"number": MIGRATIONS[-1].number, "expires": Lease.EXPIRED_AT}
     await database[MIGRATIONS_COLLECTION].update_one(
         {"_id": STATE_ID}, {"$setOnInsert": state}, upsert=True
     )
