@@ -104,9 +104,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         lasts_as_long = other.expires_at is None or (
             self.expires_at is not None and self.expires_at <= other.expires_at
         )
-        has_assets = other.asset_ids is None or (
-            self.asset_ids is not None and {*self.asset_ids} <= {*other.asset_ids}
-        )
+        has_assets = self.scope.is_within(other.scope)
         has_permissions = {*self.permissions} <= {*other.permissions}
         return other.is_valid(now) and lasts_as_long and has_assets and has_permissions
 

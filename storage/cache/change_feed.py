@@ -236,13 +236,10 @@ def _find_states(collection: str, event: Document) -> list[Document] | None:
         return [before]
     if operation == "replace":
         return [before, event["fullDocument"]]
-    changed = {field for field in event["fields"] if _root(field) in _KEY_FIELDS[collection]}
+    names = _KEY_FIELDS[collection]
+    changed = {field for field in event["fields"] if field.partition(".")[0] in names}
     values: dict[str, Any] = {each["k"]: each["v"] for each in event["values"]}
     return [before, before | values] if changed <= values.keys() else None
-
-
-def _root(field: str) -> str:
-    return field.partition(".")[0]
 
 
 POLL_MS = 200

@@ -23,7 +23,7 @@ from pymongo.read_concern import ReadConcern
 
 from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import topology
-from storage.mongo.protocols import Collection, Database, Pipeline, Session, has_own_commands
+from storage.mongo.protocols import Collection, Database, DatabaseFront, Pipeline, Session
 from storage.mongo.topology import PrimaryListener
 from storage.mongo.unavailable import TIMEOUT_SECONDS, get_operation
 from storage.records.kinds import Document
@@ -148,7 +148,7 @@ async def _send(
     """
     deployment = topology.of(database.client)
     listener, clock = deployment.listener, deployment.clock
-    read = None if has_own_commands(database) else deployment.read
+    read = None if isinstance(database, DatabaseFront) else deployment.read
     deadline = time.monotonic() + TIMEOUT_SECONDS
     was_lost = False
     while True:

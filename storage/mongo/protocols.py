@@ -28,19 +28,17 @@ SortOrder: TypeAlias = Sequence[tuple[str, int]]
 WriteOperation: TypeAlias = UpdateOne | DeleteOne | DeleteMany
 
 
-class _DatabaseFront:
-    """A database in front of another, which does all that this one does not."""
+class DatabaseFront:
+    """A database in front of another, which does all that this one does not.
+
+    It has a `command` of its own, past which nothing may be sent.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._database, name)
-
-
-def has_own_commands(database: Any) -> bool:
-    """Return whether a database has a `command` of its own, past which nothing may be sent."""
-    return isinstance(database, _DatabaseFront)
 
 
 def with_prefix(database: Database, prefix: str) -> Database:
@@ -52,7 +50,7 @@ def with_prefix(database: Database, prefix: str) -> Database:
     return cast(Database, _PrefixedDatabase(database, prefix))
 
 
-class _PrefixedDatabase(_DatabaseFront):
+class _PrefixedDatabase(DatabaseFront):
     def __init__(self, database: Database, prefix: str) -> None:
         super().__init__(database)
         self._prefix = prefix
@@ -139,7 +137,7 @@ def with_log(database: Database, log: CommandLog) -> Database:
     return cast(Database, _RecordedDatabase(database, log))
 
 
-class _RecordedDatabase(_DatabaseFront):
+class _RecordedDatabase(DatabaseFront):
     def __init__(self, database: Database, log: CommandLog) -> None:
         super().__init__(database)
         self._log = log

@@ -62,8 +62,8 @@ def _property_schema(info: msgspec.inspect.Type) -> Document:
         case msgspec.inspect.StructType():
             return _object_schema(info)
         case msgspec.inspect.UnionType():
-            options = [option for option in info.types if not _is_none(option)]
-            schema = _property_schema(options[0])
+            [option, *_] = (each for each in info.types if each != msgspec.inspect.NoneType())
+            schema = _property_schema(option)
             types = schema["bsonType"]
             return {**schema, "bsonType": [*([types] if isinstance(types, str) else types), "null"]}
     raise TypeError(f"no bsonType for {info}")
@@ -72,10 +72,6 @@ def _property_schema(info: msgspec.inspect.Type) -> Document:
 def _length_bounds(minimum: int | None, maximum: int | None) -> Document:
     bounds = {"minLength": minimum, "maxLength": maximum}
     return {name: bound for name, bound in bounds.items() if bound is not None}
-
-
-def _is_none(info: msgspec.inspect.Type) -> bool:
-    return isinstance(info, msgspec.inspect.NoneType)
 
 
 # Migrations: changes to stored documents that a new release needs, each applied once.
