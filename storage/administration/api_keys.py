@@ -249,9 +249,7 @@ async def revoke_api_key(
     return await audit.run_in_transaction(database, origin, revoke)
 
 
-async def delete_api_key(
-    database: driver.Database, key_id: str, origin: audit.Origin | None = None
-) -> bool:
+async def delete_api_key(database: driver.Database, key_id: str) -> bool:
     """Delete a key that nobody will ask about again; False if there is none."""
 
     async def delete(session: driver.Session) -> tuple[bool, audit.AuditEntry | None]:
@@ -266,7 +264,7 @@ async def delete_api_key(
         target = audit.AuditTarget(KEYS_COLLECTION, [key_id])
         return True, audit.AuditEntry("key.deleted", target, [removed], before.asset_ids or ())
 
-    return await audit.run_in_transaction(database, origin, delete)
+    return await audit.run_in_transaction(database, None, delete)
 
 
 async def list_api_keys(database: driver.Database) -> list[ApiKey]:

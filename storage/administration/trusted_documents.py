@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from storage.administration import audit
-from storage.administration.audit import AuditChange, AuditEntry, AuditTarget, Operation, Origin
+from storage.administration.audit import AuditChange, AuditEntry, AuditTarget, Operation
 from storage.errors import DocumentsError
 from storage.mongo import driver
 from storage.records.kinds import Document, current_timestamp
@@ -44,7 +44,7 @@ class Registration(NamedTuple):
 
 
 async def register_documents(
-    database: driver.Database, documents: Iterable[TrustedDocument], origin: Origin | None = None
+    database: driver.Database, documents: Iterable[TrustedDocument]
 ) -> Registration:
     """Register documents, and the further ids of those that are registered; all or none.
 
@@ -91,12 +91,10 @@ async def register_documents(
             },
         )
 
-    return await audit.run_in_transaction(database, origin, register)
+    return await audit.run_in_transaction(database, None, register)
 
 
-async def remove_documents(
-    database: driver.Database, ids: Sequence[str] | None, origin: Origin | None = None
-) -> list[str]:
+async def remove_documents(database: driver.Database, ids: Sequence[str] | None) -> list[str]:
     """Remove the documents with these ids, or all of them; return the digests of those removed.
 
     Raises UnavailableError.
@@ -109,7 +107,7 @@ async def remove_documents(
         await collection.delete_many({"_id": {"$in": keys}}, session=session)
         return keys, _build_entry("documents.removed", {"removed": keys})
 
-    return await audit.run_in_transaction(database, origin, remove)
+    return await audit.run_in_transaction(database, None, remove)
 
 
 async def list_documents(database: driver.Database) -> list[TrustedDocument]:
