@@ -4,7 +4,6 @@ import re
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from copy import copy
 from functools import cached_property, partial
-from http import HTTPStatus
 from typing import Any, Protocol, TypeAlias
 
 import orjson
@@ -50,8 +49,6 @@ MAX_ITEMS_IN_EVENT_LOOP = 1_000
 """More items of variables are checked in a thread, and more of a list are written in parts: these
 take up to 3 ms."""
 SORT_KEYS = orjson.OPT_SORT_KEYS
-
-_NO_CONTENT = HTTPStatus.NO_CONTENT.value
 
 CacheKey: TypeAlias = tuple[Hashable, ...]
 """What a response depends on, in addition to the data."""
@@ -282,10 +279,10 @@ class EndpointHandler:
     async def _build_response(self, result: dict[str, Any], request_url: RequestUrl) -> Response:
         form = self.endpoint.form
         formed = form.wrap(result, request_url)
-        if form.status == _NO_CONTENT:
+        body = formed.body
+        if body is None:
             # No content, and so no media type either (RFC 9110, 15.3.5).
             return Response(b"", form.status, RESPONSE_HEADERS)
-        body = formed.body
         if request_url.fields is not None:
             body = select_fields(body, request_url.fields)
         if not isinstance(body, bytes):

@@ -52,7 +52,7 @@ class FallbackNeededError(Exception):
     """A value that graphql-core must coerce; it may be valid all the same."""
 
 
-def raise_fallback_needed() -> NoReturn:
+def raise_fallback_needed(*_: Any) -> NoReturn:
     """Raise FallbackNeededError; an expression for a value that fails its fast test."""
     raise FallbackNeededError
 
@@ -119,15 +119,37 @@ class _CoercionGenerator:
         function: Converter = self._namespace[self._write_function(input_type)]
         return function
 
+    def generate_for_variables(
+        self,
+        types: Mapping[str, graphql.GraphQLInputType],
+        required: Collection[str],
+        defaults: Mapping[str, Any],
+    ) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+        """Return a function of all variables of a request.
+
+        The defaults are those of variables that are absent. What is missing is left to
+        graphql-core, which words the error.
+        """
+        lines = ["def coerce(inputs):", f"coerced = {self._bind(defaults)}.copy()"]
+        for name, declared in types.items():
+            value = self._value_expression(declared, f"inputs[{name!r}]")
+            lines.append(f"if {name!r} in inputs: coerced[{name!r}] = {value}")
+            lines += ["else: fallback()"] if name in required else []
+        self._define([*lines, "return coerced"])
+        function: Callable[[Mapping[str, Any]], dict[str, Any]] = self._namespace["coerce"]
+        return function
+
     def _write_function(self, type: graphql.GraphQLInputType) -> str:
         """Define a function in the namespace and return its name."""
         name = f"f{next(self._counter)}"
-        lines = [f"def {name}(value):  # {type}", *self._function_body(type)]
-        # Safe: the code consists of templates here and of names from our own schema. No part of a
-        # request is in it.
+        self._define([f"def {name}(value):  # {type}", *self._function_body(type)])
+        return name
+
+    def _define(self, lines: Sequence[str]) -> None:
+        # Safe: the code consists of templates here, of names from our own schema, and of `repr`s of
+        # the names of variables, which match [_A-Za-z][_0-9A-Za-z]*.
         code = compile("\n    ".join(lines), "<input values>", "exec")
         exec(code, self._namespace)  # noqa: S102
-        return name
 
     def _function_body(self, input_type: graphql.GraphQLInputType) -> list[str]:
         nullable = graphql.get_nullable_type(input_type)
@@ -392,18 +414,21 @@ class VariableCoercer:
         self._schema = schema
         self._nodes = operation.variable_definitions or ()
         self._types = {node.variable.name.value: _type_of(schema, node) for node in self._nodes}
-        self._required = {
+        self._coerce_fast: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda _: {}
+        if self._nodes:
+            self._coerce_fast = self._build_fast_coercion()
+
+    def _build_fast_coercion(self) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+        required = {
             node.variable.name.value
             for node in self._nodes
             if isinstance(node.type, graphql.NonNullTypeNode) and node.default_value is None
         }
-        self._defaults: dict[str, Any] = {}
-        self._fast_coercers: dict[str, Converter] | None = None
-        with suppress(UnsupportedQueryError):
-            self._defaults = _find_defaults(schema, self._nodes)
-            self._fast_coercers = {
-                name: build_coercion(declared) for name, declared in self._types.items()
-            }
+        try:
+            defaults = _find_defaults(self._schema, self._nodes)
+            return _CoercionGenerator().generate_for_variables(self._types, required, defaults)
+        except UnsupportedQueryError:
+            return raise_fallback_needed
 
     def coerce(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the coerced variables. Raises InvalidVariablesError."""
@@ -420,16 +445,6 @@ class VariableCoercer:
         if isinstance(values, list):
             raise InvalidVariablesError(values)
         return {name: convert(value, self._types[name]) for name, value in values.coerced.items()}
-
-    def _coerce_fast(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        # What is missing is left to graphql-core, which words the error.
-        if self._fast_coercers is None or not self._required <= inputs.keys():
-            raise FallbackNeededError
-        coerced = self._defaults.copy()
-        for name, value in inputs.items():
-            if coerce := self._fast_coercers.get(name):
-                coerced[name] = coerce(value)
-        return coerced
 
 
 def _type_of(

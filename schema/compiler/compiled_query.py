@@ -88,8 +88,13 @@ class LevelExecutor:
         self._run.context.expect_siblings(expected=not (is_only or serially))
         if is_only and not serially:  # the usual case, without a level
             [field] = root.fields
-            rows = Completed([root.blank.copy()], {}, {})
-            _add_column(rows, field.key, await self._complete_field(field, (None,), None))
+            row = root.blank.copy()
+            column = await self._complete_field(field, (None,), None)
+            if not column.errors and not column.failures:
+                row[field.key] = column.values[0]
+                return row, []
+            rows = Completed([row], {}, {})
+            _add_column(rows, field.key, column)
         else:
             rows = await self._complete_level(root, (None,), None, serially=serially)
         if rows.failures:
