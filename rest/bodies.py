@@ -34,7 +34,7 @@ from rest.errors import (
 from rest.names import to_snake_case
 from rest.responses import DATA
 from rest.scope_members import SCOPE_BODY_DIGEST, ClientDisconnectedError
-from schema.operation_inputs import MAX_REPORTED_ERRORS, Input, Items, PartialInput, is_id
+from schema.operation_inputs import ID, MAX_REPORTED_ERRORS, Input, Items, PartialInput
 
 BodyParser = Callable[[bytes], dict[str, Any]]
 """Converts a body to variables. Raises HttpError 400 or 422, and BodyShapeError."""
@@ -364,7 +364,7 @@ class _ObjectReader(_Reader):
             if alias in members:
                 second = members.pop(alias)
                 # One that is no id is kept for the rule that says so.
-                if members[name] is None or not (second is None or is_id(second)):
+                if members[name] is None or not (second is None or ID.check(second) is None):
                     members[name] = second
         return members
 

@@ -214,11 +214,6 @@ def joint_rules_of_type(input_type: graphql.GraphQLInputObjectType) -> tuple[Joi
     return joint_rules_of(definition.origin) if definition else ()
 
 
-def is_id(text: str) -> bool:
-    """Return whether a text has the form of an id."""
-    return ID.check(text) is None
-
-
 LIMIT_ARGUMENT: Final = "limit"
 
 

@@ -15,6 +15,7 @@ such as 7 for an ID, raise FallbackNeededError, and graphql-core coerces them.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, count
+from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import graphql
@@ -26,7 +27,8 @@ from strawberry.types.base import StrawberryObjectDefinition
 
 from schema.compiler.selection import SelectedField, UnsupportedQueryError
 
-Converter = Callable[[Any], Any]
+CoerceVariables: TypeAlias = Callable[[Mapping[str, Any]], dict[str, Any]]
+"""Coerces the variables of a request."""
 
 MAX_EXACT_INTEGER = 2**53
 """Integers up to this are exact as a double; graphql-core coerces larger ones for Float."""
@@ -57,20 +59,27 @@ def raise_fallback_needed(*_: Any) -> NoReturn:
     raise FallbackNeededError
 
 
-def build_coercion(input_type: graphql.GraphQLInputType) -> Converter:
-    """Return a function that coerces values to what resolvers take, or raises FallbackNeededError.
+def build_coercion(
+    types: Mapping[str, graphql.GraphQLInputType],
+    required: Collection[str] = (),
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+) -> CoerceVariables:
+    """Return a function that coerces variables of some types to what resolvers take.
 
-    Raises UnsupportedQueryError for a type that it cannot coerce.
+    It raises FallbackNeededError, also if a required variable is absent; others have their defaults
+    then. Raises UnsupportedQueryError for a type that it cannot coerce.
 
     >>> from graphql import GraphQLInt, GraphQLList
-    >>> coerce = build_coercion(GraphQLList(GraphQLInt))
-    >>> coerce([1, None, 3])
-    [1, None, 3]
-    >>> coerce(["one"])
+    >>> coerce = build_coercion({"numbers": GraphQLList(GraphQLInt)})
+    >>> coerce({"numbers": [1, None, 3]})
+    {'numbers': [1, None, 3]}
+    >>> coerce({"numbers": ["one"]})
     Traceback (most recent call last):
     schema.compiler.coercion.FallbackNeededError
     """
-    return _CoercionGenerator().generate(input_type)
+    if not types:  # of most documents that a client sends once
+        return lambda _: {}
+    return _CoercionGenerator().generate(types, required, defaults)
 
 
 def convert(value: Any, input_type: graphql.GraphQLInputType) -> Any:
@@ -114,29 +123,20 @@ class _CoercionGenerator:
         self._counter = count(1)
         self._open_types: list[graphql.GraphQLInputObjectType] = []
 
-    def generate(self, input_type: graphql.GraphQLInputType) -> Converter:
-        """Return a function of one value of a type."""
-        function: Converter = self._namespace[self._write_function(input_type)]
-        return function
-
-    def generate_for_variables(
+    def generate(
         self,
         types: Mapping[str, graphql.GraphQLInputType],
         required: Collection[str],
         defaults: Mapping[str, Any],
-    ) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-        """Return a function of all variables of a request.
-
-        The defaults are those of variables that are absent. What is missing is left to
-        graphql-core, which words the error.
-        """
-        lines = ["def coerce(inputs):", f"coerced = {self._bind(defaults)}.copy()"]
+    ) -> CoerceVariables:
+        """Return a function of all variables of a request."""
+        lines = ["def coerce(inputs):", f"coerced = {self._bind(dict(defaults))}.copy()"]
         for name, declared in types.items():
             value = self._value_expression(declared, f"inputs[{name!r}]")
             lines.append(f"if {name!r} in inputs: coerced[{name!r}] = {value}")
             lines += ["else: fallback()"] if name in required else []
         self._define([*lines, "return coerced"])
-        function: Callable[[Mapping[str, Any]], dict[str, Any]] = self._namespace["coerce"]
+        function: CoerceVariables = self._namespace["coerce"]
         return function
 
     def _write_function(self, type: graphql.GraphQLInputType) -> str:
@@ -414,21 +414,15 @@ class VariableCoercer:
         self._schema = schema
         self._nodes = operation.variable_definitions or ()
         self._types = {node.variable.name.value: _type_of(schema, node) for node in self._nodes}
-        self._coerce_fast: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda _: {}
-        if self._nodes:
-            self._coerce_fast = self._build_fast_coercion()
-
-    def _build_fast_coercion(self) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
         required = {
             node.variable.name.value
             for node in self._nodes
             if isinstance(node.type, graphql.NonNullTypeNode) and node.default_value is None
         }
-        try:
-            defaults = _find_defaults(self._schema, self._nodes)
-            return _CoercionGenerator().generate_for_variables(self._types, required, defaults)
-        except UnsupportedQueryError:
-            return raise_fallback_needed
+        self._coerce_fast: CoerceVariables = raise_fallback_needed
+        with suppress(UnsupportedQueryError):
+            defaults = _find_defaults(schema, self._nodes)
+            self._coerce_fast = build_coercion(self._types, required, defaults)
 
     def coerce(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the coerced variables. Raises InvalidVariablesError."""
