@@ -453,7 +453,7 @@ class CompiledQuery:
             variables = self._variables.coerce(inputs)
         conditions = self._condition_values(variables) if self._condition_names else ()
         plan = self._plans.get(conditions)
-        if not isinstance(plan, QueryPlan) or self._lacks_code(plan):
+        if not isinstance(plan, QueryPlan) or (self.generates_code and not plan.has_tried_code):
             is_quick = isinstance(plan, str) or (self._is_short and not self.generates_code)
             find_plan = partial(self._get_plan, conditions)
             plan = find_plan() if is_quick else await run_in_thread(find_plan)
@@ -483,9 +483,6 @@ class CompiledQuery:
             raise UnsupportedQueryError("a condition that is null")
         return values
 
-    def _lacks_code(self, plan: QueryPlan) -> bool:
-        return self.generates_code and not plan.has_tried_code
-
     def _get_plan(self, conditions: ConditionValues) -> QueryPlan:
         """Return the plan, with code if it should have some. Raises UnsupportedQueryError."""
         plan = self._plans.get(conditions)
@@ -496,7 +493,7 @@ class CompiledQuery:
                 self._plans[conditions] = plan
         if isinstance(plan, str):
             raise UnsupportedQueryError(plan)
-        if self._lacks_code(plan) and conditions in self._plans:
+        if self.generates_code and not plan.has_tried_code and conditions in self._plans:
             plan.generate_code()
         return plan
 
