@@ -9,6 +9,7 @@ follows the same rule.
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any, TypeAlias
 
 import graphql
@@ -22,7 +23,7 @@ from resolvers.request.context import Budget, Context
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS, LimitExceededError
 from resolvers.request.threads import run_in_thread
 from schema import definitions
-from schema.compiler.coercion import MAX_VARIABLE_ERRORS
+from schema.compiler.coercion import MAX_VARIABLE_ERRORS, find_variables
 from schema.compiler.compiled_query import Event
 from schema.compiler.plan import Counter, build_counter, settle_all
 from schema.compiler.rows import MAX_ERRORS, InvalidResultError
@@ -375,10 +376,7 @@ def list_event_variables(operation: Operation) -> list[str]:
     >>> list_event_variables(parse_operation(schema, text, None))
     ['d']
     """
-    finder = _VariableFinder()
-    for part in _iter_parts_of_events(operation):
-        graphql.visit(part, finder)
-    return sorted(finder.names)
+    return sorted({*chain.from_iterable(map(find_variables, _iter_parts_of_events(operation)))})
 
 
 def _iter_parts_of_events(operation: Operation) -> Iterator[graphql.Node]:
@@ -392,12 +390,3 @@ def _iter_parts_of_events(operation: Operation) -> Iterator[graphql.Node]:
         yield from selection.directives or ()
         if selection.selection_set is not None:
             yield selection.selection_set
-
-
-class _VariableFinder(graphql.Visitor):
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-
-    def enter_variable(self, node: graphql.VariableNode, *_: Any) -> None:
-        self.names.add(node.name.value)

@@ -214,7 +214,7 @@ def _validate_operation(
             error.message = say_null(error.message)
         raise InvalidOperationError("GRAPHQL_VALIDATION_FAILED", errors)
     node = _get_operation_node(document, name)
-    return Operation(text, document, node, _collect_requirements(schema, document, node))
+    return Operation(text, document, node, (*_collect(schema, document, node, {}).requirements,))
 
 
 def _get_operation_node(
@@ -239,25 +239,17 @@ def _iter_operation_nodes(
             yield node
 
 
-def _collect_requirements(
-    schema: graphql.GraphQLSchema,
-    document: graphql.DocumentNode,
-    node: graphql.OperationDefinitionNode,
-) -> tuple[Requirement, ...]:
-    """Return what the operation's fields require, in all fragments.
-
-    Validation has made sure that no fragment is unused; one that only another operation of the
-    document uses counts, too.
-    """
-    return tuple(_collect(schema, document, node, {}).requirements)
-
-
 def _collect(
     schema: graphql.GraphQLSchema,
     document: graphql.DocumentNode,
     node: graphql.OperationDefinitionNode,
     variables: Mapping[str, Any],
 ) -> "_RequirementCollector":
+    """Collect what the fields of an operation and of all fragments require.
+
+    Validation has made sure that no fragment is unused; one that only another operation of the
+    document uses counts, too.
+    """
     collector = _RequirementCollector(schema, variables)
     for definition in document.definitions:
         if isinstance(definition, graphql.FragmentDefinitionNode):

@@ -11,6 +11,7 @@ from resolvers.request.errors import LimitExceededError
 from resolvers.request.inputs import DEFAULT_PER_PAGE, MAX_PER_PAGE, Items, find_cursor_page_size
 from schema import definitions
 from schema.compiler.coercion import measure_value
+from schema.compiler.selection import fragments_by_name
 from schema.query_limits import QueryLimits
 
 
@@ -246,11 +247,7 @@ class _Walk:
         values: Mapping[str, Any],
     ) -> None:
         self._schema = schema
-        self._fragments = {
-            node.name.value: node
-            for node in document.definitions
-            if isinstance(node, graphql.FragmentDefinitionNode)
-        }
+        self._fragments = fragments_by_name(document)
         self._values = values
         self._root_type = schema.get_root_type(operation.operation)
         self._measured: dict[str, _Selection] = {}

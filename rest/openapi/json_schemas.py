@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from graphql import (
     FieldNode,
-    FragmentDefinitionNode,
     FragmentSpreadNode,
     GraphQLEnumType,
     GraphQLField,
@@ -20,6 +19,7 @@ from graphql import (
     GraphQLSchema,
     SelectionSetNode,
     get_named_type,
+    get_nullable_type,
 )
 
 from rest.openapi.map_schemas import (
@@ -28,6 +28,7 @@ from rest.openapi.map_schemas import (
     OUTPUT_TEXT_PATTERN,
     PARSED_MAP_SCHEMA,
 )
+from schema.compiler.selection import fragments_by_name
 from schema.definitions import is_null_on_error, meaning_of
 from schema.execution import Operation
 from schema.operation_inputs import MAX_ID_CHARACTERS, MAX_INT32, JsonSchema, get_output_limits
@@ -77,11 +78,7 @@ class ResultSchemaReader:
         self.schema = schema
         self.root = schema.get_root_type(operation.node.operation)
         self.selection = operation.node.selection_set
-        self.fragments = {
-            node.name.value: node
-            for node in operation.document.definitions
-            if isinstance(node, FragmentDefinitionNode)
-        }
+        self.fragments = fragments_by_name(operation.document)
 
     def find_field(self, path: Sequence[str]) -> tuple[GraphQLField, SelectionSetNode | None]:
         """Return the field at a path of response names, and its selection."""
@@ -102,7 +99,7 @@ class ResultSchemaReader:
     def read_schema(self, path: Sequence[str]) -> JsonSchema:
         """Return the schema of the value at a path of response names when it is not null."""
         parent, field, selection = self._find(path)
-        schema = self._non_null_schema(_strip_non_null(field.type), selection)
+        schema = self._non_null_schema(get_nullable_type(field.type), selection)
         if "items" in schema:
             schema |= get_output_limits(parent, field)
         return schema
@@ -211,10 +208,6 @@ def hoist_titled(schema: Any, components: dict[str, JsonSchema]) -> Any:
 
 def _response_name(node: FieldNode) -> str:
     return (node.alias or node.name).value
-
-
-def _strip_non_null(output_type: Any) -> Any:
-    return output_type.of_type if isinstance(output_type, GraphQLNonNull) else output_type
 
 
 def _make_nullable(schema: JsonSchema) -> JsonSchema:

@@ -273,7 +273,7 @@ def _build_member(node: graphql.ValueNode | None, member: graphql.GraphQLInputFi
         return build_object(node, member.type)
     if node is None:
         value = _default_of(member)
-    elif mentions_variables(node):
+    elif find_variables(node):
         raise UnsupportedQueryError("a list with variables inside")
     else:
         value = coerce_input_literal(node, member.type)
@@ -308,17 +308,17 @@ def _default_of(member: graphql.GraphQLInputField) -> Any:
 class _VariableFinder(graphql.Visitor):
     def __init__(self) -> None:
         super().__init__()
-        self.found = False
+        self.names: set[str] = set()
 
-    def enter_variable(self, *_: Any) -> None:
-        self.found = True
+    def enter_variable(self, node: graphql.VariableNode, *_: Any) -> None:
+        self.names.add(node.name.value)
 
 
-def mentions_variables(node: graphql.ValueNode) -> bool:
-    """Return whether a value is a variable, or has some inside."""
+def find_variables(node: graphql.Node) -> set[str]:
+    """Return the names of the variables in a part of a document."""
     finder = _VariableFinder()
     graphql.visit(node, finder)
-    return finder.found
+    return finder.names
 
 
 ArgumentBuilder: TypeAlias = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -489,7 +489,7 @@ def _is_simple_argument(
     is_leaf = graphql.is_leaf_type(graphql.get_nullable_type(argument.type))
     if node is None or isinstance(node.value, graphql.VariableNode):
         return is_leaf or _has_no_default(argument)
-    return is_leaf and not mentions_variables(node.value)
+    return is_leaf and not find_variables(node.value)
 
 
 def _has_no_default(argument: graphql.GraphQLArgument) -> bool:
