@@ -215,7 +215,7 @@ class Executor:
 
         Unexpected exceptions are logged and masked.
         """
-        is_allowed = operation.is_allowed(context.caller)
+        is_allowed = not operation.requirements or operation.is_allowed(context.caller)
         if not is_allowed and has_more_items(variables, MAX_ITEMS_WHEN_DENIED):
             # A smaller request is run, for an error with its path; see
             # docs/decisions/graphql/query-limits.md.

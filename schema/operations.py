@@ -104,7 +104,7 @@ class Operation:
 
     def is_allowed(self, caller: Caller) -> bool:
         """Return whether `check_requirements` would pass."""
-        return not self.requirements or all(each.is_met(caller) for each in self.requirements)
+        return all(requirement.is_met(caller) for requirement in self.requirements)
 
 
 def parse_operation(schema: graphql.GraphQLSchema, text: str, name: str | None) -> Operation:
