@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, cast
 import strawberry
 from strawberry.utils.str_converters import to_camel_case
 
-from resolvers.request.context import Info, Relation
+from resolvers.request.context import Info, Relation, record_getter
 from resolvers.request.errors import InvalidInputError, NotFoundError
 from resolvers.request.inputs import (
     ID,
@@ -17,7 +17,7 @@ from resolvers.request.inputs import (
     batch_resolver,
     required_input_field,
 )
-from resolvers.request.listing import list_resolver, paged, record_getter
+from resolvers.request.listing import list_resolver, paged
 from storage import attribute_assignments
 from storage.attribute_assignments import AttributeGroupNotFoundError, InvalidAssignmentsError
 from storage.catalog import (

@@ -16,11 +16,11 @@ import strawberry
 from resolvers.nodes import build_node_id, load_nodes
 from resolvers.request import caller, inputs
 from resolvers.request.caller import Caller, Requirement, describe_kinds, requirement_of_kind
-from resolvers.request.context import Context, Info
+from resolvers.request.context import Context, Info, record_loader
 from resolvers.request.errors import ChangesExpiredError
 from resolvers.request.inputs import Resolver, batch_resolver
 from resolvers.request.kinds import DescribedEnum, RecordKind, find_word, graphql_enum
-from resolvers.request.listing import paged, record_loader
+from resolvers.request.listing import paged
 from resolvers.request.times import DateTime, parse_time
 from storage import errors
 from storage.catalog import ASSETS, FLOORS, LOCATIONS, MAPS, UNITS

@@ -13,7 +13,7 @@ from resolvers.request.caller import (
     UNIT_ATTRIBUTES_FLAG,
     Requirement,
 )
-from resolvers.request.context import Context, Info, Relation
+from resolvers.request.context import Context, Info, Relation, record_getter, record_loader
 from resolvers.request.errors import InvalidInputError
 from storage.catalog import (
     ASSET_REFERENCES,
@@ -59,8 +59,8 @@ async def list_assets(
     return await info.context.list_page(ASSETS, where, pages)
 
 
-get_asset = listing.record_getter(ASSETS, AssetId, "Get an asset.")
-load_asset = listing.record_loader(ASSETS, "asset_id", "Get the asset that a record belongs to.")
+get_asset = record_getter(ASSETS, AssetId, "Get an asset.")
+load_asset = record_loader(ASSETS, "asset_id", "Get the asset that a record belongs to.")
 
 
 FloorId: TypeAlias = Annotated[
@@ -82,8 +82,8 @@ async def load_floors(context: Context, asset_id: str) -> Sequence[Floor]:
     return page.data
 
 
-get_floor = listing.record_getter(FLOORS, FloorId, "Get a floor.")
-load_floor_of_unit = listing.record_loader(FLOORS, "floor_id", "Get the floor that a unit is on.")
+get_floor = record_getter(FLOORS, FloorId, "Get a floor.")
+load_floor_of_unit = record_loader(FLOORS, "floor_id", "Get the floor that a unit is on.")
 
 
 @inputs.batch_resolver
@@ -318,8 +318,8 @@ async def list_units(
     return await context.list_page(UNITS, listing.combine(conditions), pages)
 
 
-get_unit = listing.record_getter(UNITS, UnitId, "Get a unit.")
-load_unit = listing.record_loader(UNITS, "unit_id", "Get the unit that a record is about.")
+get_unit = record_getter(UNITS, UnitId, "Get a unit.")
+load_unit = record_loader(UNITS, "unit_id", "Get the unit that a record is about.")
 
 
 list_units_of_asset = listing.list_resolver(

@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 import strawberry
 
 from resolvers.request import listing
-from resolvers.request.context import Context, Info, Relation
+from resolvers.request.context import Context, Info, Relation, record_getter, record_loader
 from resolvers.request.inputs import ID, Length, PageArguments, Syntax, argument, batch_resolver
 from storage.catalog import (
     FLOORS,
@@ -82,11 +82,9 @@ LOCATIONS_OF_UNIT = Relation(LOCATIONS, _of_unit_condition)
 LocationId: TypeAlias = Annotated[
     strawberry.ID, argument("Id of the location.", ID, example="l4xusy2pgwt")
 ]
-get_location = listing.record_getter(LOCATIONS, LocationId, "Get a location.")
-load_map_of_location = listing.record_loader(
-    MAPS, "unit_map_id", "Get the map that a location is on."
-)
-load_floor_of_location = listing.record_loader(FLOORS, "id", "Get the floor itself.")
+get_location = record_getter(LOCATIONS, LocationId, "Get a location.")
+load_map_of_location = record_loader(MAPS, "unit_map_id", "Get the map that a location is on.")
+load_floor_of_location = record_loader(FLOORS, "id", "Get the floor itself.")
 
 
 @batch_resolver
@@ -163,7 +161,7 @@ def get_unit_id(location: Location) -> str | None:
     return next((tag.value for tag in location.tags if tag.key == UNIT_ID_TAG), None)
 
 
-load_unit_of_location = listing.record_loader(
+load_unit_of_location = record_loader(
     UNITS, get_unit_id, "Get the unit that a location stands for, or null."
 )
 

@@ -14,7 +14,15 @@ from parsing.svg.outcome import MAX_LISTED_PLACES, MAX_PLACES, MapSummary, Parse
 from resolvers.processing.process_pool import ProcessPool, max_seconds, run_on_drawing
 from resolvers.processing.task_process import MAX_PARSE_CPU_SECONDS
 from resolvers.request import listing
-from resolvers.request.context import Context, Info, Relation, align, extend_read
+from resolvers.request.context import (
+    Context,
+    Info,
+    Relation,
+    align,
+    extend_read,
+    record_getter,
+    record_loader,
+)
 from resolvers.request.errors import LimitExceededError, NotFoundError
 from resolvers.request.inputs import (
     ID,
@@ -26,7 +34,6 @@ from resolvers.request.inputs import (
     argument,
     batch_resolver,
 )
-from resolvers.request.listing import record_getter, record_loader
 from resolvers.request.threads import DRAWINGS
 from resolvers.routable_maps import RoutableMap
 from routing.values import Restrictions

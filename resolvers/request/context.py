@@ -1,4 +1,5 @@
-"""The context of a request: the caller, reads of the records that it may see, and the deadline.
+"""The context of a request: the caller, reads of the records that it may see, and the deadline; the
+resolvers of one record.
 
 Resolvers of sibling records request one record each. Loaders collect the requests of one iteration
 of the event loop and read the records with one MongoDB command.
@@ -15,6 +16,7 @@ from copy import copy
 from dataclasses import dataclass
 from dataclasses import field as field_of_dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 import strawberry
@@ -29,7 +31,7 @@ from resolvers.request.errors import (
     LimitExceededError,
     UnavailableError,
 )
-from resolvers.request.inputs import PageArguments, find_list_error
+from resolvers.request.inputs import PageArguments, Resolver, batch_resolver, find_list_error
 from resolvers.routable_maps import RoutableMapCache
 from storage.administration.audit import Origin
 from storage.cache.cache import Cache as Cache
@@ -693,6 +695,29 @@ def align(keys: Sequence[str | None], values: dict[str, T]) -> list[T | None]:
 
 
 Info: TypeAlias = strawberry.Info[Context, None]
+
+
+def record_getter(kind: RecordType[Any], id_argument: Any, description: str) -> Resolver:
+    """Return the resolver of the record with an id, of which `id_argument` is the annotation."""
+
+    async def get(info: Info, id: str) -> Any:
+        return await info.context.get_record(kind, id)
+
+    get.__annotations__["id"], get.__doc__ = id_argument, description
+    return get
+
+
+def record_loader(
+    kind: RecordType[Any], key: str | Callable[[Any], str | None], description: str
+) -> Resolver:
+    """Return the resolver of the record that the parent's field `key` names, or that it returns."""
+    key_of = attrgetter(key) if isinstance(key, str) else key
+
+    async def load(parents: Sequence[Any], info: Info) -> list[Any]:
+        return await info.context.load_in_order(kind, [*map(key_of, parents)])
+
+    load.__doc__ = description
+    return batch_resolver(load)
 
 
 # The deadline of an operation, and how work with bounds of its own extends it.

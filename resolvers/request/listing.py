@@ -1,4 +1,4 @@
-"""Build resolvers of records, and of lists with their pages, filters and orders."""
+"""Build resolvers of lists: their pages, filters and orders, for many parents at once."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence, Set
@@ -20,30 +20,6 @@ from storage.records.filters import NAME_WORDS_FIELD
 from storage.records.kinds import UPDATED_AT, Document, RecordType, stored_name
 from storage.records.paging import BY_KEY, MAX_TOTAL_COUNT, Order, Page, PageRequest
 from storage.records.visibility import NOTHING
-
-
-def record_getter(kind: RecordType[Any], id_argument: Any, description: str) -> inputs.Resolver:
-    """Return the resolver of the record with an id, of which `id_argument` is the annotation."""
-
-    async def get(info: Info, id: str) -> Any:
-        return await info.context.get_record(kind, id)
-
-    get.__annotations__["id"], get.__doc__ = id_argument, description
-    return get
-
-
-def record_loader(
-    kind: RecordType[Any], key: str | Callable[[Any], str | None], description: str
-) -> inputs.Resolver:
-    """Return the resolver of the record that the parent's field `key` names, or that it returns."""
-    key_of = attrgetter(key) if isinstance(key, str) else key
-
-    async def load(parents: Sequence[Any], info: Info) -> list[Any]:
-        return await info.context.load_in_order(kind, [*map(key_of, parents)])
-
-    load.__doc__ = description
-    return inputs.batch_resolver(load)
-
 
 # Lists that compiled queries may read as MongoDB's documents, without records in between.
 
