@@ -15,19 +15,7 @@ from resolvers.request.caller import (
 )
 from resolvers.request.context import Context, Info, Relation, record_getter, record_loader
 from resolvers.request.errors import InvalidInputError
-from storage.catalog import (
-    ASSET_REFERENCES,
-    ASSETS,
-    ASSIGNMENTS,
-    FLOORS,
-    MAPS,
-    UNIT_REFERENCES,
-    UNITS,
-    Asset,
-    Floor,
-    Map,
-    Unit,
-)
+from storage import catalog
 from storage.records.kinds import (
     KEY_SEPARATOR,
     MAX_TEXT_CHARACTERS,
@@ -45,29 +33,29 @@ AssetId: TypeAlias = Annotated[
 
 
 @listing.paged
-@listing.lists(ASSETS)
+@listing.lists(catalog.ASSETS)
 async def list_assets(
     info: Info,
     pages: inputs.PageArguments,
     ids: listing.IdsFilter = None,
     search: listing.NameSearch = None,
     updated_since: listing.UpdatedSince = None,
-) -> Page[Asset]:
+) -> Page[catalog.Asset]:
     """List the assets that the API key sees, or those of them that meet all filters."""
-    filter = await listing.build_filter(info.context, ASSETS, ids, search, updated_since)
+    filter = await listing.build_filter(info.context, catalog.ASSETS, ids, search, updated_since)
     where = listing.combine(filter.build_conditions())
-    return await info.context.list_page(ASSETS, where, pages)
+    return await info.context.list_page(catalog.ASSETS, where, pages)
 
 
-get_asset = record_getter(ASSETS, AssetId, "Get an asset.")
-load_asset = record_loader(ASSETS, "asset_id", "Get the asset that a record belongs to.")
+get_asset = record_getter(catalog.ASSETS, AssetId, "Get an asset.")
+load_asset = record_loader(catalog.ASSETS, "asset_id", "Get the asset that a record belongs to.")
 
 
 FloorId: TypeAlias = Annotated[
     strawberry.ID, inputs.argument("Id of the floor.", inputs.ID, example="alder-court-floor-1")
 ]
 
-FLOORS_OF_ASSET = Relation(FLOORS, lambda asset_id: {"asset_id": asset_id})
+FLOORS_OF_ASSET = Relation(catalog.FLOORS, lambda asset_id: {"asset_id": asset_id})
 
 
 list_floors_of_asset = listing.list_resolver(
@@ -75,23 +63,23 @@ list_floors_of_asset = listing.list_resolver(
 )
 
 
-async def load_floors(context: Context, asset_id: str) -> Sequence[Floor]:
+async def load_floors(context: Context, asset_id: str) -> Sequence[catalog.Floor]:
     """Return all floors of an asset."""
     pages = inputs.PageArguments(1, inputs.MAX_PER_PAGE)
     [page] = await context.load_pages(FLOORS_OF_ASSET, [(asset_id,)], pages)
     return page.data
 
 
-get_floor = record_getter(FLOORS, FloorId, "Get a floor.")
-load_floor_of_unit = record_loader(FLOORS, "floor_id", "Get the floor that a unit is on.")
+get_floor = record_getter(catalog.FLOORS, FloorId, "Get a floor.")
+load_floor_of_unit = record_loader(catalog.FLOORS, "floor_id", "Get the floor that a unit is on.")
 
 
 @inputs.batch_resolver
 async def get_floor_of_asset(
-    parents: Sequence[Asset], info: Info, id: FloorId
-) -> list[Floor | None]:
+    parents: Sequence[catalog.Asset], info: Info, id: FloorId
+) -> list[catalog.Floor | None]:
     """Get a floor of an asset."""
-    floor = await info.context.get_record(FLOORS, id)
+    floor = await info.context.get_record(catalog.FLOORS, id)
     return [floor if floor and floor.asset_id == parent.id else None for parent in parents]
 
 
@@ -119,8 +107,8 @@ ReferenceValueArgument: TypeAlias = Annotated[
     ),
 ]
 
-REFERENCES_OF_ASSET = Relation(ASSET_REFERENCES, lambda asset_id: {"asset_id": asset_id})
-REFERENCES_OF_UNIT = Relation(UNIT_REFERENCES, lambda unit_id: {"unit_id": unit_id})
+REFERENCES_OF_ASSET = Relation(catalog.ASSET_REFERENCES, lambda asset_id: {"asset_id": asset_id})
+REFERENCES_OF_UNIT = Relation(catalog.UNIT_REFERENCES, lambda unit_id: {"unit_id": unit_id})
 
 
 def _build_reference_lister(kind: RecordType[Any], description: str) -> inputs.Resolver:
@@ -145,11 +133,11 @@ def _build_reference_lister(kind: RecordType[Any], description: str) -> inputs.R
 
 
 list_asset_references = _build_reference_lister(
-    ASSET_REFERENCES,
+    catalog.ASSET_REFERENCES,
     "List the asset references that the API key sees, or those of them that meet all filters.",
 )
 list_unit_references = _build_reference_lister(
-    UNIT_REFERENCES,
+    catalog.UNIT_REFERENCES,
     "List the unit references that the API key sees, or those of them that meet all filters.",
 )
 list_references_of_asset = listing.list_resolver(
@@ -224,14 +212,14 @@ async def _build_unit_conditions(
     asset_ids = {asset} if asset is not None else set[str]()
     conditions: list[Document] = []
     if map is not None:
-        unit_map = await context.get_record(MAPS, map)
+        unit_map = await context.get_record(catalog.MAPS, map)
         if unit_map is None:
             return [NOTHING]
         asset_ids.add(unit_map.asset_id)
         # A unit that names no maps is on every map of its asset.
         conditions.append({"map_ids": {"$in": [None, unit_map.id]}})
     if floor is not None:
-        on_floor = await context.get_record(FLOORS, floor)
+        on_floor = await context.get_record(catalog.FLOORS, floor)
         if on_floor is None:
             return [NOTHING]
         asset_ids.add(on_floor.asset_id)
@@ -242,11 +230,15 @@ async def _build_unit_conditions(
     related: list[set[str]] = []
     if attribute is not None:
         where: Document = {"group_id": attribute.group_id, "attribute_id": attribute.attribute_id}
-        found = await _find_related_units(context, ASSIGNMENTS, where | in_asset, "attribute")
+        found = await _find_related_units(
+            context, catalog.ASSIGNMENTS, where | in_asset, "attribute"
+        )
         related.append(found)
     if reference is not None:
         where = {"value": reference.value, "key": reference.key}
-        found = await _find_related_units(context, UNIT_REFERENCES, where | in_asset, "reference")
+        found = await _find_related_units(
+            context, catalog.UNIT_REFERENCES, where | in_asset, "reference"
+        )
         related.append(found)
     return _intersect(filter, related) + conditions + ([in_asset] if in_asset else [])
 
@@ -280,8 +272,8 @@ UnitId: TypeAlias = Annotated[
 ]
 
 
-UNITS_OF_ASSET = Relation(UNITS, lambda asset_id: {"asset_id": asset_id})
-UNITS_OF_FLOOR = Relation(UNITS, lambda floor_id: {"floor_id": floor_id})
+UNITS_OF_ASSET = Relation(catalog.UNITS, lambda asset_id: {"asset_id": asset_id})
+UNITS_OF_FLOOR = Relation(catalog.UNITS, lambda floor_id: {"floor_id": floor_id})
 
 
 def _on_map_condition(map_id: str, asset_id: str) -> Document:
@@ -289,12 +281,12 @@ def _on_map_condition(map_id: str, asset_id: str) -> Document:
     return {"asset_id": asset_id, "map_ids": {"$in": [None, map_id]}}
 
 
-UNITS_ON_MAP = Relation(UNITS, _on_map_condition)
+UNITS_ON_MAP = Relation(catalog.UNITS, _on_map_condition)
 
 
 @listing.paged
 @listing.ordered(listing.UNIT_ORDERS)
-@listing.lists(UNITS)
+@listing.lists(catalog.UNITS)
 async def list_units(
     info: Info,
     pages: inputs.PageArguments,
@@ -307,19 +299,19 @@ async def list_units(
     search: listing.NameSearch = None,
     updated_since: listing.UpdatedSince = None,
     order_by: str | None = None,
-) -> Page[Unit]:
+) -> Page[catalog.Unit]:
     """List the units that the API key sees, or those of them that meet all filters."""
     pages = pages._replace(order=listing.UNIT_ORDERS.parse(order_by))
     context = info.context
-    filter = await listing.build_filter(context, UNITS, ids, search, updated_since)
+    filter = await listing.build_filter(context, catalog.UNITS, ids, search, updated_since)
     conditions = await _build_unit_conditions(
         context, filter, asset, floor, map, attribute, reference
     )
-    return await context.list_page(UNITS, listing.combine(conditions), pages)
+    return await context.list_page(catalog.UNITS, listing.combine(conditions), pages)
 
 
-get_unit = record_getter(UNITS, UnitId, "Get a unit.")
-load_unit = record_loader(UNITS, "unit_id", "Get the unit that a record is about.")
+get_unit = record_getter(catalog.UNITS, UnitId, "Get a unit.")
+load_unit = record_loader(catalog.UNITS, "unit_id", "Get the unit that a record is about.")
 
 
 list_units_of_asset = listing.list_resolver(
@@ -334,23 +326,27 @@ list_units_on_map = listing.list_resolver(
 
 
 @inputs.batch_resolver
-async def get_unit_on_map(parents: Sequence[Map], info: Info, id: UnitId) -> list[Unit | None]:
+async def get_unit_on_map(
+    parents: Sequence[catalog.Map], info: Info, id: UnitId
+) -> list[catalog.Unit | None]:
     """Get a unit on a map."""
-    unit = await info.context.get_record(UNITS, id)
+    unit = await info.context.get_record(catalog.UNITS, id)
     return [unit if unit and _is_on_map(parent, unit) else None for parent in parents]
 
 
 async def load_unit_names(
-    context: Context, unit_map: Map, unit_ids: Sequence[str]
+    context: Context, unit_map: catalog.Map, unit_ids: Sequence[str]
 ) -> dict[str, str]:
     """Return the names of units on a map that the key sees, by id; other ids are left out."""
-    units = await context.load_in_order(UNITS, unit_ids)
+    units = await context.load_in_order(catalog.UNITS, unit_ids)
     # In the place of a damaged record is an exception.
-    on_map = [unit for unit in units if isinstance(unit, Unit) and _is_on_map(unit_map, unit)]
+    on_map = [
+        unit for unit in units if isinstance(unit, catalog.Unit) and _is_on_map(unit_map, unit)
+    ]
     return {unit.id: unit.name for unit in on_map}
 
 
-def _is_on_map(unit_map: Map, unit: Unit) -> bool:
+def _is_on_map(unit_map: catalog.Map, unit: catalog.Unit) -> bool:
     if unit.asset_id != unit_map.asset_id:
         return False
     return unit.map_ids is None or unit_map.id in unit.map_ids

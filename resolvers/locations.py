@@ -9,16 +9,7 @@ import strawberry
 from resolvers.request import listing
 from resolvers.request.context import Context, Info, Relation, record_getter, record_loader
 from resolvers.request.inputs import ID, Length, PageArguments, Syntax, argument, batch_resolver
-from storage.catalog import (
-    FLOORS,
-    LOCATIONS,
-    MAPS,
-    UNIT_ID_TAG,
-    UNITS,
-    Location,
-    Map,
-    Unit,
-)
+from storage import catalog
 from storage.records import filters
 from storage.records.kinds import Document
 from storage.records.paging import Page
@@ -28,7 +19,7 @@ Words: TypeAlias = tuple[str, ...]
 MAX_FILTER_CHARACTERS = 2048
 MAX_COUNTED_RECORDS = 2_000
 """Counting the locations of a word stops here: only the rarest words matter to a plan."""
-_UNIT_WORD = filters.index_word(UNIT_ID_TAG)
+_UNIT_WORD = filters.index_word(catalog.UNIT_ID_TAG)
 
 
 @lru_cache(maxsize=256)  # parsed by the check of the input, then by the resolver
@@ -68,40 +59,42 @@ def _on_map_condition(map_id: str, wanted: Words = (), unwanted: Words = ()) -> 
 def _of_unit_condition(unit_id: str, asset_id: str, map_id: str) -> Document:
     where: Document = {
         "asset_id": asset_id,
-        "words": filters.index_word(UNIT_ID_TAG, unit_id),
+        "words": filters.index_word(catalog.UNIT_ID_TAG, unit_id),
         # Indexed words ignore case; ids do not.
-        "tags": {"$elemMatch": {"key": UNIT_ID_TAG, "value": {"$eq": unit_id}}},
+        "tags": {"$elemMatch": {"key": catalog.UNIT_ID_TAG, "value": {"$eq": unit_id}}},
     }
     return where | {"unit_map_id": map_id} if map_id else where
 
 
-LOCATIONS_ON_MAP = Relation(LOCATIONS, _on_map_condition)
-LOCATIONS_OF_UNIT = Relation(LOCATIONS, _of_unit_condition)
+LOCATIONS_ON_MAP = Relation(catalog.LOCATIONS, _on_map_condition)
+LOCATIONS_OF_UNIT = Relation(catalog.LOCATIONS, _of_unit_condition)
 
 
 LocationId: TypeAlias = Annotated[
     strawberry.ID, argument("Id of the location.", ID, example="l4xusy2pgwt")
 ]
-get_location = record_getter(LOCATIONS, LocationId, "Get a location.")
-load_map_of_location = record_loader(MAPS, "unit_map_id", "Get the map that a location is on.")
-load_floor_of_location = record_loader(FLOORS, "id", "Get the floor itself.")
+get_location = record_getter(catalog.LOCATIONS, LocationId, "Get a location.")
+load_map_of_location = record_loader(
+    catalog.MAPS, "unit_map_id", "Get the map that a location is on."
+)
+load_floor_of_location = record_loader(catalog.FLOORS, "id", "Get the floor itself.")
 
 
 @batch_resolver
 @listing.paged
-@listing.lists(LOCATIONS)
+@listing.lists(catalog.LOCATIONS)
 async def list_locations_on_map(
-    parents: Sequence[Map],
+    parents: Sequence[catalog.Map],
     info: Info,
     pages: PageArguments,
     tags: LocationTags = None,
     ids: listing.IdsFilter = None,
     search: listing.NameSearch = None,
     updated_since: listing.UpdatedSince = None,
-) -> list[Page[Location]]:
+) -> list[Page[catalog.Location]]:
     """List the locations on a map, or those of them that meet all filters."""
     keys = await _build_filters(info.context, [parent.id for parent in parents], tags)
-    filter = await listing.build_filter(info.context, LOCATIONS, ids, search, updated_since)
+    filter = await listing.build_filter(info.context, catalog.LOCATIONS, ids, search, updated_since)
     relation = listing.narrow(LOCATIONS_ON_MAP, filter)
     return await info.context.load_pages(relation, keys, pages)
 
@@ -114,22 +107,22 @@ async def find_matching_ids(
     With `of_units` only those that stand for units.
     """
     [key] = await _build_filters(context, [map_id], tags, (_UNIT_WORD,) if of_units else ())
-    return await context.list_ids(LOCATIONS, _on_map_condition(*key), limit)
+    return await context.list_ids(catalog.LOCATIONS, _on_map_condition(*key), limit)
 
 
 @batch_resolver
 async def load_location_of_unit(
-    parents: Sequence[Unit],
+    parents: Sequence[catalog.Unit],
     info: Info,
     map: Annotated[strawberry.ID | None, argument("Only on the map with this id.", ID)] = None,
-) -> list[Location | None]:
+) -> list[catalog.Location | None]:
     """Get the location that stands for a unit: on one map, or the first on any map."""
     return await load_locations_of_units(info.context, parents, map)
 
 
 @batch_resolver
 async def get_tag_of_location(
-    parents: Sequence[Location],
+    parents: Sequence[catalog.Location],
     info: Info,
     key: Annotated[
         str,
@@ -145,8 +138,8 @@ async def get_tag_of_location(
 
 
 async def load_locations_of_units(
-    context: Context, units: Sequence[Unit], map_id: str | None
-) -> list[Location | None]:
+    context: Context, units: Sequence[catalog.Unit], map_id: str | None
+) -> list[catalog.Location | None]:
     """Return the location that stands for each unit: on one map, or the first on any map.
 
     In the place of a damaged record is the exception that reading it raised.
@@ -156,13 +149,13 @@ async def load_locations_of_units(
     return [page.data[0] if page.data else None for page in pages]
 
 
-def get_unit_id(location: Location) -> str | None:
+def get_unit_id(location: catalog.Location) -> str | None:
     """Return the id of the unit that a location stands for."""
-    return next((tag.value for tag in location.tags if tag.key == UNIT_ID_TAG), None)
+    return next((tag.value for tag in location.tags if tag.key == catalog.UNIT_ID_TAG), None)
 
 
 load_unit_of_location = record_loader(
-    UNITS, get_unit_id, "Get the unit that a location stands for, or null."
+    catalog.UNITS, get_unit_id, "Get the unit that a location stands for, or null."
 )
 
 

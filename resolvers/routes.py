@@ -12,21 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import strawberry
 
+from resolvers import distances
 from resolvers.directory import load_unit_names
-from resolvers.distances import (
-    Avoid,
-    Avoidable,
-    Mode,
-    Waypoint,
-    WaypointId,
-    WaypointIndex,
-    WaypointInput,
-    resolve_waypoints,
-    round_up,
-    run_search,
-    to_restrictions,
-    to_waypoint_refs,
-)
 from resolvers.locations import (
     LocationTags,
     find_matching_ids,
@@ -57,7 +44,7 @@ DEFAULT_NEAREST = 10
 MAX_CANDIDATES = 10_000
 
 Start: TypeAlias = Annotated[
-    WaypointInput, argument("Where to start.", name="from", example={"id": "l4xusy2pgwt"})
+    distances.WaypointInput, argument("Where to start.", name="from", example={"id": "l4xusy2pgwt"})
 ]
 NearestLimit: TypeAlias = Annotated[
     int | None, argument("How many locations to return.", Range(1, MAX_NEAREST), example=3)
@@ -116,16 +103,16 @@ async def find_route(
     info: Info,
     source: Start,
     target: Annotated[
-        WaypointInput, argument("Where to go.", name="to", example={"id": "l4xusy2pgwt"})
+        distances.WaypointInput, argument("Where to go.", name="to", example={"id": "l4xusy2pgwt"})
     ],
-    mode: Mode = TravelMode.FOOT,
-    avoid: Avoid = None,
+    mode: distances.Mode = TravelMode.FOOT,
+    avoid: distances.Avoid = None,
 ) -> Route | None:
     """Find the fastest route from one waypoint to another; null if there is no path."""
     travel_mode = mode or TravelMode.FOOT
     named_inputs = [("from", source), ("to", target)]
     start, end = await start_searches(info.context, parent, named_inputs, travel_mode, avoid)
-    route = await run_search(start.router.route, start.start, end.start, travel_mode)
+    route = await distances.run_search(start.router.route, start.start, end.start, travel_mode)
     if route is None:
         return None
     # A position with the id of a location need not be there.
@@ -134,7 +121,9 @@ async def find_route(
     network = start.router.networks[travel_mode]
     found = FoundRoute(parent, network, route, scale, target_name or "")
     legs = [_to_leg(leg, scale) for leg in route.legs]
-    return Route(travel_mode, round_up(route.feet), round_up(route.seconds), legs, found)
+    return Route(
+        travel_mode, distances.round_up(route.feet), distances.round_up(route.seconds), legs, found
+    )
 
 
 async def find_nearest_locations(
@@ -143,8 +132,8 @@ async def find_nearest_locations(
     source: Start,
     tags: LocationTags = None,
     limit: NearestLimit = DEFAULT_NEAREST,
-    mode: Mode = TravelMode.FOOT,
-    avoid: Avoid = None,
+    mode: distances.Mode = TravelMode.FOOT,
+    avoid: distances.Avoid = None,
 ) -> list[NearLocation]:
     """List the nearest locations by walking time, nearest first; `tags` filters them."""
     count = DEFAULT_NEAREST if limit is None else limit
@@ -158,20 +147,20 @@ class Search:
 
     unit_map: Map
     router: "Router"
-    waypoint: Waypoint
+    waypoint: distances.Waypoint
     mode: TravelMode
 
     @property
     def start(self) -> WaypointRef:
         """The waypoint for routing."""
-        [start] = to_waypoint_refs(self.router, self.unit_map, [self.waypoint])
+        [start] = distances.to_waypoint_refs(self.router, self.unit_map, [self.waypoint])
         return start
 
 
 async def start_search(
     context: Context,
     unit_map: Map,
-    source: WaypointInput,
+    source: distances.WaypointInput,
     mode: TravelMode,
     avoid: Collection[str] | None = None,
 ) -> Search:
@@ -183,7 +172,7 @@ async def start_search(
 async def start_searches(
     context: Context,
     unit_map: Map,
-    named_inputs: Sequence[tuple[str, WaypointInput]],
+    named_inputs: Sequence[tuple[str, distances.WaypointInput]],
     mode: TravelMode,
     avoid: Collection[str] | None = None,
 ) -> list[Search]:
@@ -191,8 +180,8 @@ async def start_searches(
 
     Raises InvalidInputError.
     """
-    routable = await load_routable_map(context, unit_map.id, to_restrictions(avoid))
-    waypoints = await resolve_waypoints(context, unit_map, routable, named_inputs)
+    routable = await load_routable_map(context, unit_map.id, distances.to_restrictions(avoid))
+    waypoints = await distances.resolve_waypoints(context, unit_map, routable, named_inputs)
     if routable is None:
         raise InvalidInputError(map=f"{unit_map.id!r} has not been processed for pathfinding")
     return [Search(unit_map, routable.router, waypoint, mode) for waypoint in waypoints]
@@ -238,7 +227,7 @@ async def find_nearest_from_each(
     starts = [search.start for search in searches]
     # A search leaves out its own location, and the one that it only repeats the id of.
     own_ids = [(search.waypoint.id, search.waypoint.location_id) for search in searches]
-    found = await run_search(
+    found = await distances.run_search(
         router.nearest_from_each, starts, routable_ids, limit + 2, mode, max_seconds
     )
     return [
@@ -260,7 +249,11 @@ def to_near_locations(
 ) -> list[NearLocation]:
     """Return those of the nearest that are among `locations`."""
     return [
-        NearLocation(locations[near.location_id], round_up(near.feet), round_up(near.seconds))
+        NearLocation(
+            locations[near.location_id],
+            distances.round_up(near.feet),
+            distances.round_up(near.seconds),
+        )
         for near in nearest
         if near.location_id in locations
     ]
@@ -269,7 +262,7 @@ def to_near_locations(
 def _to_leg(leg: "Leg", scale: float) -> RouteLeg:
     from routing.search.router import WalkLeg
 
-    feet, seconds = round_up(leg.feet), round_up(leg.seconds)
+    feet, seconds = distances.round_up(leg.feet), distances.round_up(leg.seconds)
     if isinstance(leg, WalkLeg):
         points = [[round(x / scale, 3), round(y / scale, 3)] for x, y in leg.points]
         return RouteLeg(leg.level_id, leg.level_id, feet, seconds, points)
@@ -336,9 +329,9 @@ async def list_steps_of_route(parent: strawberry.Parent[Route], info: Info) -> l
     floor_ids = sorted({leg.to_floor_id for leg in parent.legs if leg.connector_id is not None})
     floors = await info.context.load_in_order(FLOORS, floor_ids)
     names = {floor.id: floor.name for floor in floors if isinstance(floor, Floor)}
-    unnamed = await run_search(list_spaces_to_name, found.network, found.route)
+    unnamed = await distances.run_search(list_spaces_to_name, found.network, found.route)
     units = await load_unit_names(info.context, found.unit_map, unnamed[:MAX_UNITS_TO_NAME])
-    steps = await run_search(
+    steps = await distances.run_search(
         build_steps, found.network, found.route, names, found.target_name, units
     )
     return [
@@ -358,7 +351,7 @@ def _round_parts(parts: Sequence[float]) -> list[float]:
     >>> _round_parts([0.4444, 0.4444, 0.1112])
     [0.445, 0.444, 0.111]
     """
-    totals = [0.0, *map(round_up, accumulate(parts))]
+    totals = [0.0, *map(distances.round_up, accumulate(parts))]
     return [round(end - start, 3) for start, end in pairwise(totals)]
 
 
@@ -393,9 +386,9 @@ MAX_NEAREST_SOURCES = 20
 class NearestFromSource:
     """One of several waypoints, with the locations nearest to it."""
 
-    waypoint_id: WaypointId
+    waypoint_id: distances.WaypointId
     name: str | None
-    index: WaypointIndex
+    index: distances.WaypointIndex
     found: list[NearestLocation]
 
 
@@ -405,14 +398,14 @@ class _Options(NamedTuple):
     tags: str | None
     limit: int | None
     mode: TravelMode | None
-    avoid: list[Avoidable] | None
+    avoid: list[distances.Avoidable] | None
 
 
 async def find_nearest_from_sources(
     parent: strawberry.Parent[Map],
     info: Info,
     sources: Annotated[
-        list[WaypointInput],
+        list[distances.WaypointInput],
         argument(
             "Where to start.",
             Items(1, MAX_NEAREST_SOURCES, "waypoints"),
@@ -421,8 +414,8 @@ async def find_nearest_from_sources(
     ],
     tags: LocationTags = None,
     limit: NearestLimit = DEFAULT_NEAREST,
-    mode: Mode = TravelMode.FOOT,
-    avoid: Avoid = None,
+    mode: distances.Mode = TravelMode.FOOT,
+    avoid: distances.Avoid = None,
 ) -> list[NearestFromSource]:
     """List the nearest locations of each source, as `nearest` does for one.
 
@@ -448,8 +441,8 @@ async def find_nearest_to_unit(
     map: Annotated[strawberry.ID | None, argument("Start on the map with this id.", ID)] = None,
     tags: LocationTags = None,
     limit: NearestLimit = DEFAULT_NEAREST,
-    mode: Mode = TravelMode.FOOT,
-    avoid: Avoid = None,
+    mode: distances.Mode = TravelMode.FOOT,
+    avoid: distances.Avoid = None,
 ) -> list[list[NearLocation] | Exception | None]:
     """List the nearest locations of a unit by walking time; null if no location stands for it.
 
@@ -476,7 +469,7 @@ async def _find_nearest_to_locations(
     context: Context, unit_map: Map, ids: Sequence[str], options: _Options
 ) -> Sequence[list[NearLocation] | Exception]:
     """Return what is nearest to each location of a map, or why that cannot be found."""
-    named_inputs = [("unit", WaypointInput(id=strawberry.ID(id))) for id in ids]
+    named_inputs = [("unit", distances.WaypointInput(id=strawberry.ID(id))) for id in ids]
     try:
         found = await _find_nearest(context, unit_map, named_inputs, options)
     except InvalidInputError as error:
@@ -488,7 +481,7 @@ async def _find_nearest_to_locations(
 async def _find_nearest(
     context: Context,
     unit_map: Map,
-    named_inputs: Sequence[tuple[str, WaypointInput]],
+    named_inputs: Sequence[tuple[str, distances.WaypointInput]],
     options: _Options,
 ) -> list[NearestFromSource]:
     """Return what is nearest to each waypoint. Raises InvalidInputError."""
@@ -563,8 +556,8 @@ async def find_reachable(
     minutes: Annotated[
         float, argument("How long to travel at most.", Range(0, MAX_MINUTES), example=2.5)
     ],
-    mode: Mode = TravelMode.FOOT,
-    avoid: Avoid = None,
+    mode: distances.Mode = TravelMode.FOOT,
+    avoid: distances.Avoid = None,
 ) -> Reachable:
     """Find what is within some minutes of a waypoint: locations, units and areas."""
     search = await start_search(info.context, parent, source, mode or TravelMode.FOOT, avoid)
@@ -619,7 +612,7 @@ async def list_reachable_areas(
 ) -> list[ReachableArea]:
     """List the areas within reach, by floor; arcs are drawn up to half a foot too near."""
     search = parent.search
-    isochrone = await run_search(
+    isochrone = await distances.run_search(
         search.router.isochrone, search.start, 60 * parent.minutes, search.mode
     )
     scale = search.unit_map.feet_per_unit or 1.0
@@ -645,4 +638,4 @@ def _draw_area(isochrone: "Isochrone", level_id: str, scale: float) -> Reachable
         ]
         for polygon in shapely.get_parts(area).tolist()
     ]
-    return ReachableArea(level_id, round_up(area.area), polygons)
+    return ReachableArea(level_id, distances.round_up(area.area), polygons)

@@ -27,18 +27,7 @@ from resolvers.request.context import (
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.inputs import ID, argument
 from resolvers.request.threads import DRAWINGS, run_in_thread
-from storage.catalog import (
-    ASSIGNMENTS,
-    ATTRIBUTE_GROUPS,
-    LOCATIONS,
-    UNITS,
-    Assignment,
-    Floor,
-    Georeference,
-    Location,
-    Map,
-    Unit,
-)
+from storage import catalog
 from storage.records.kinds import Record, RecordType
 from storage.store import StoredDrawing
 
@@ -65,16 +54,16 @@ _drawn: "Cache[tuple[Any, ...], DrawnFeatures]" = Cache(
 class _Records(NamedTuple):
     """Records of the directory on the features of a map."""
 
-    unit_map: Map
-    floors: Mapping[str, Floor]
-    units: Mapping[str, Unit]
+    unit_map: catalog.Map
+    floors: Mapping[str, catalog.Floor]
+    units: Mapping[str, catalog.Unit]
     attributes: Mapping[str, Mapping[str, Any]]
     """Values by unit, and by property."""
-    locations: Sequence[Location]
+    locations: Sequence[catalog.Location]
 
 
 async def get_geojson_of_map(
-    parent: strawberry.Parent[Map],
+    parent: strawberry.Parent[catalog.Map],
     info: Info,
     level: Annotated[
         strawberry.ID | None,
@@ -139,7 +128,7 @@ async def get_geojson_of_map(
     return content
 
 
-def _require_georeference(unit_map: Map, drawing: StoredDrawing) -> Georeference:
+def _require_georeference(unit_map: catalog.Map, drawing: StoredDrawing) -> catalog.Georeference:
     if drawing.georeference is None:
         raise InvalidInputError(
             map=f"the drawing of {unit_map.id!r} does not say where it is; add a "
@@ -154,7 +143,9 @@ def _require_georeference(unit_map: Map, drawing: StoredDrawing) -> Georeference
     return drawing.georeference
 
 
-async def _draw(context: Context, unit_map: Map, draw: "partial[DrawnFeatures]") -> "DrawnFeatures":
+async def _draw(
+    context: Context, unit_map: catalog.Map, draw: "partial[DrawnFeatures]"
+) -> "DrawnFeatures":
     [digest] = await load_drawing_digests(context, [unit_map.id])
     keywords = draw.keywords | {"floor_ids": tuple(draw.keywords["floor_ids"])}
     key = (digest, *keywords.values())
@@ -167,10 +158,12 @@ async def _draw(context: Context, unit_map: Map, draw: "partial[DrawnFeatures]")
     return drawn
 
 
-async def _load_units(context: Context, unit_map: Map, unit_ids: Iterable[str]) -> dict[str, Unit]:
+async def _load_units(
+    context: Context, unit_map: catalog.Map, unit_ids: Iterable[str]
+) -> dict[str, catalog.Unit]:
     ids = [*unit_ids]
     context.budget.count_read(len(ids))
-    found = await _load_whole(context, UNITS, ids)
+    found = await _load_whole(context, catalog.UNITS, ids)
     # A drawing may have the id of a unit of another asset.
     return {id: unit for id, unit in found.items() if unit.asset_id == unit_map.asset_id}
 
@@ -184,16 +177,16 @@ async def _load_whole(context: Context, kind: RecordType[R], keys: Sequence[str]
 
 
 async def _load_attributes(
-    context: Context, unit_map: Map, units: Mapping[str, Unit]
+    context: Context, unit_map: catalog.Map, units: Mapping[str, catalog.Unit]
 ) -> dict[str, dict[str, Any]]:
-    assignments: list[Assignment] = []
+    assignments: list[catalog.Assignment] = []
     for ids in _split([*units]):
         where = {"unit_id": {"$in": ids}}
-        keys = await context.list_ids(ASSIGNMENTS, where, MAX_RECORDS_PER_REQUEST + 1)
+        keys = await context.list_ids(catalog.ASSIGNMENTS, where, MAX_RECORDS_PER_REQUEST + 1)
         context.budget.count_read(len(keys))
-        assignments += (await _load_whole(context, ASSIGNMENTS, keys)).values()
+        assignments += (await _load_whole(context, catalog.ASSIGNMENTS, keys)).values()
     group_ids = [*{each.group_id for each in assignments}]
-    groups = await _load_whole(context, ATTRIBUTE_GROUPS, group_ids)
+    groups = await _load_whole(context, catalog.ATTRIBUTE_GROUPS, group_ids)
     names = {
         (group.group_id, attribute.attribute_id): attribute.attribute_name
         for group in groups.values()
@@ -213,13 +206,13 @@ async def _load_attributes(
 
 
 async def _load_locations(
-    context: Context, unit_map: Map, chosen: Sequence[ShownFloor], level: str | None
-) -> list[Location]:
+    context: Context, unit_map: catalog.Map, chosen: Sequence[ShownFloor], level: str | None
+) -> list[catalog.Location]:
     """Return the locations of a map, or those that are on a floor that the level shows."""
     where = {"unit_map_id": unit_map.id}
-    keys = await context.list_ids(LOCATIONS, where, MAX_RECORDS_PER_REQUEST + 1)
+    keys = await context.list_ids(catalog.LOCATIONS, where, MAX_RECORDS_PER_REQUEST + 1)
     context.budget.count_read(len(keys))
-    found = await _load_whole(context, LOCATIONS, keys)
+    found = await _load_whole(context, catalog.LOCATIONS, keys)
     floor_ids = {shown.floor_id for shown in chosen}
     return [
         found[key]

@@ -15,16 +15,8 @@ from shapely import LineString, Polygon
 from shapely.geometry.base import BaseGeometry
 
 from parsing.drawing import Feature, NoteCollector, Tags
+from resolvers.plans import tag_classification as tagging
 from resolvers.plans.shapes import PlanGeometry, ShapeIndex, union_shapes
-from resolvers.plans.tag_classification import (
-    OUT_OF_SERVICE_MATCHERS,
-    WHEELCHAIR_ACCESS,
-    get_connector_kind,
-    get_named_connector_kind,
-    get_space_kind,
-    matches_any,
-    parse_width_feet,
-)
 from routing.plan import Connector, ConnectorKind, Direction, SpaceKind
 
 MIN_STACKED_SHARE: Final = 0.5
@@ -275,8 +267,8 @@ def _extend_to_only_level(group: DrawnConnector, stack: LevelStack, notes: NoteC
     ((level, shape), *others) = group.shapes.items()
     feature = group.features[0]
     # Stairs on an open area lead from one part of it to another.
-    is_open = get_space_kind(feature) not in (None, SpaceKind.ROOM)
-    is_untagged = get_connector_kind(feature) is None
+    is_open = tagging.get_space_kind(feature) not in (None, SpaceKind.ROOM)
+    is_untagged = tagging.get_connector_kind(feature) is None
     if others or is_open or is_untagged or group.kind is ConnectorKind.RAMP:
         return
     ends: list[PlanGeometry] = [shape]
@@ -314,10 +306,10 @@ def find_connectors(
     connector, rooms named as stairs or a lift on several levels are.
     """
     features = list(drawn)
-    kinds = [get_connector_kind(feature) for feature, _ in features]
+    kinds = [tagging.get_connector_kind(feature) for feature, _ in features]
     are_tagged = any(kinds)
     if not are_tagged:
-        kinds = [get_named_connector_kind(feature) for feature, _ in features]
+        kinds = [tagging.get_named_connector_kind(feature) for feature, _ in features]
     parts = [
         _to_drawn_connector(feature, kind, shape, stack)
         for (feature, shape), kind in zip(features, kinds, strict=True)
@@ -403,7 +395,7 @@ def _to_connector(group: DrawnConnector) -> Connector:
     # Reversed, so that the tags of the first feature replace those of the others.
     tags = {key: value for f in reversed(group.features) for key, value in f.tags.items()}
     wheelchair = [
-        WHEELCHAIR_ACCESS.get(f.tags.get("wheelchair", f.tags.get("ramp:wheelchair", "")))
+        tagging.WHEELCHAIR_ACCESS.get(f.tags.get("wheelchair", f.tags.get("ramp:wheelchair", "")))
         for f in group.features
     ]
     return Connector(
@@ -413,8 +405,11 @@ def _to_connector(group: DrawnConnector) -> Connector:
         tags.get("name") or tags.get("ref", ""),
         False if False in wheelchair else (True if True in wheelchair else None),
         group.direction,
-        not any(matches_any(OUT_OF_SERVICE_MATCHERS, feature.tags) for feature in group.features),
+        not any(
+            tagging.matches_any(tagging.OUT_OF_SERVICE_MATCHERS, feature.tags)
+            for feature in group.features
+        ),
         group.confidence,
-        parse_width_feet(tags),
+        tagging.parse_width_feet(tags),
         group.flights,
     )

@@ -32,18 +32,8 @@ from resolvers.request.errors import (
 )
 from routing.errors import RoutingError
 from routing.values import ProcessingProgress, TravelMode, ignore_progress
-from storage import networks
+from storage import catalog, networks
 from storage.administration.audit import Origin
-from storage.catalog import (
-    ASSETS,
-    FLOORS,
-    FOOT_ROUTING,
-    MAPS,
-    UNITS,
-    WHEELCHAIR_ROUTING,
-    Location,
-    Map,
-)
 from storage.errors import BundleError, NetworkOutdatedError
 from storage.mongo import files
 from storage.publication import BuiltFrom, Publication
@@ -61,7 +51,7 @@ PROCESSING_MESSAGE = (
     "the map takes over {:g} seconds of CPU time to process; simplify its plan, or divide it into"
     " several maps"
 )
-TIERS = {TravelMode.FOOT: FOOT_ROUTING, TravelMode.WHEELCHAIR: WHEELCHAIR_ROUTING}
+TIERS = {TravelMode.FOOT: catalog.FOOT_ROUTING, TravelMode.WHEELCHAIR: catalog.WHEELCHAIR_ROUTING}
 """Routing tier by the last mode in which any two locations reach each other.
 
 A path for a wheelchair is a path on foot, so the last of these modes implies the others.
@@ -153,7 +143,7 @@ async def _publish(
     refusal = _describe_shortfall(report, task.request.require)
     if refusal is None and report["modes"]:
         tier = TIERS[report["modes"][-1]]
-        locations = msgspec.convert(built.locations, list[Location])
+        locations = msgspec.convert(built.locations, list[catalog.Location])
         publication = Publication(
             map_id,
             built.network,
@@ -213,7 +203,7 @@ def _describe_shortfall(report: dict[str, Any], require: float) -> str | None:
 
 
 async def _prepare_task(store: Store, request: ProcessingRequest) -> tuple[BuildTask, BuiltFrom]:
-    unit_map = await store.find_record(MAPS, ALL_ASSETS, {"_id": request.map_id})
+    unit_map = await store.find_record(catalog.MAPS, ALL_ASSETS, {"_id": request.map_id})
     if unit_map is None and not request.files:
         raise NotFoundError
     if unit_map and request.asset_id not in (None, unit_map.asset_id):
@@ -229,8 +219,8 @@ async def _prepare_task(store: Store, request: ProcessingRequest) -> tuple[Build
     if request.feet_per_unit is None and unit_map is not None:
         request = request._replace(feet_per_unit=unit_map.feet_per_unit)
     where = {"asset_id": asset_id}
-    sorts = await store.load_field(FLOORS, ALL_ASSETS, where, "sort")
-    names = await store.load_field(UNITS, ALL_ASSETS, where, "name")
+    sorts = await store.load_field(catalog.FLOORS, ALL_ASSETS, where, "sort")
+    names = await store.load_field(catalog.UNITS, ALL_ASSETS, where, "name")
     imported = await networks.list_imported_locations(store.database, request.map_id)
     inputs = RoutingInputs(
         unit_map.source if unit_map else None,
@@ -245,7 +235,7 @@ async def _prepare_task(store: Store, request: ProcessingRequest) -> tuple[Build
 
 
 async def _add_stored(
-    store: Store, unit_map: Map, request: ProcessingRequest
+    store: Store, unit_map: catalog.Map, request: ProcessingRequest
 ) -> tuple[ProcessingRequest, bool]:
     """Return a request with the map's drawing or stored plan as its file, and whether it is the
     plan."""
@@ -273,9 +263,9 @@ async def _import_directory(
 ) -> list[StaleNetwork]:
     """Import the map, floors and units of a plan, and publish its network with them. Return the
     networks of other maps that this withdraws."""
-    if await store.find_record(ASSETS, ALL_ASSETS, {"_id": task.asset_id}) is not None:
+    if await store.find_record(catalog.ASSETS, ALL_ASSETS, {"_id": task.asset_id}) is not None:
         directory = {**directory, "assets": []}  # a plan does not rename what is there
-    known = await store.find_record(MAPS, ALL_ASSETS, {"_id": publication.map_id})
+    known = await store.find_record(catalog.MAPS, ALL_ASSETS, {"_id": publication.map_id})
     if known is not None:
         kept = {name: getattr(known, name) for name in KEPT_MAP_FIELDS}
         # A record of a plan has no drawing, so a map with one would lose it.

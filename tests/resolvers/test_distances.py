@@ -8,7 +8,6 @@ import pytest
 from shapely import Point, Polygon
 
 from resolvers import routes
-from resolvers import routes as steps
 from resolvers.processing.pipeline import is_processed
 from storage import networks
 from storage.catalog import UNITS
@@ -647,7 +646,7 @@ async def test_steps_name_the_units_that_they_leave_enter_and_pass(
     assert back[-1]["text"] == "Arrive at lower west."
     hall = [{"x": x, "y": 25, "floorId": "lower"} for x in (1, 40)]
     assert (await list_names(walker, *hall))[0]["passed"] == ["lower west"]
-    monkeypatch.setattr(steps, "MAX_UNITS_TO_NAME", 0)
+    monkeypatch.setattr(routes, "MAX_UNITS_TO_NAME", 0)
     unnamed = await list_names(walker, PLACES["A"] | {"y": 11}, PLACES["B"])
     assert "lower west" not in str(unnamed)
 
