@@ -139,24 +139,6 @@ def split_dashes(text: str) -> list[str]:
     return [] if parts == ["none"] or len(parts) > MAX_DASHES else parts
 
 
-def dashed_share(dashes: Sequence[float], length: float) -> float:
-    """Return the share of a line of this length that dashes and not the gaps between them cover.
-
-    >>> dashed_share([2, 3], 4)
-    0.5
-    """
-    lengths = list(dashes) * (1 + len(dashes) % 2)
-    total = sum(lengths)
-    if total <= 0 or min(lengths) < 0 or not 0 < length < math.inf:
-        return 1.0
-    left = length % total
-    covered = (length - left) / total * sum(lengths[::2])
-    for number, part in enumerate(lengths):
-        covered += min(part, left) if number % 2 == 0 else 0.0
-        left = max(left - part, 0.0)
-    return covered / length
-
-
 def shift_dashes(dashes: Sequence[float], offset: float) -> str:
     """Return the `stroke-dasharray` that begins `offset` into the pattern of these dashes.
 

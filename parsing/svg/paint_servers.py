@@ -18,10 +18,8 @@ from parsing.svg.inheritance import InheritedStyle
 from parsing.svg.lengths import (
     PX_PER_UNIT,
     Viewport,
-    dashed_share,
     parse_length,
     parse_opacity,
-    split_dashes,
 )
 from parsing.svg.names import referenced_id
 from parsing.svg.outlines import signed_area, trace_shape
@@ -207,7 +205,7 @@ def _merge_attributes(chain: list[PaintServer]) -> dict[str, str]:
 
 
 MAX_TILE_CHARS: Final = 200_000
-"""Characters, corners and dashes of a document's patterns that are averaged."""
+"""Characters and corners of a document's patterns that are averaged."""
 MAX_CHORDS: Final = 16
 
 
@@ -303,22 +301,8 @@ class TilePainter(DrawingHandler):
     ) -> float:
         width = parse_length(attributes.get("stroke-width", "1"), 0)
         width = (1.0 if width is None else width) * scale
-        dashes = _parse_dashes(attributes.get("stroke-dasharray", "none"), scale)
-        self._spent[0] += len(dashes) * len(lines)
-        if self._spent[0] > MAX_TILE_CHARS:
-            dashes = []
-        covered = 0.0
-        for line in lines:
-            length = sum(math.dist(start, end) for start, end in pairwise(line))
-            ribbons = (_widen(start, end, width) for start, end in pairwise(line))
-            areas = (abs(signed_area(clip_ring(ribbon, self._tile))) for ribbon in ribbons)
-            covered += sum(areas) * (dashed_share(dashes, length) if dashes else 1.0)
-        return covered
-
-
-def _parse_dashes(text: str, scale: float) -> list[float]:
-    lengths = [parse_length(part, 0) for part in split_dashes(text)]
-    return [] if None in lengths else [(length or 0.0) * scale for length in lengths]
+        ribbons = (_widen(*ends, width) for line in lines for ends in pairwise(line))
+        return sum(abs(signed_area(clip_ring(ribbon, self._tile))) for ribbon in ribbons)
 
 
 def _widen(start: Coordinate, end: Coordinate, width: float) -> list[Coordinate]:

@@ -340,11 +340,6 @@ def test_lines_of_a_pattern_cover_their_length_times_their_width() -> None:
     assert fill_of(pattern(line)) == "#0000ff33"
 
 
-def test_dashes_of_a_pattern_count() -> None:
-    line = '<path d="M0 5H10" stroke="#00f" stroke-width="2" stroke-dasharray="2 3"/>'
-    assert fill_of(pattern(line)) == "#0000ff14"  # 8 %
-
-
 def test_half_of_a_line_along_the_edge_of_a_tile_is_outside_of_it() -> None:
     hatch = '<line x2="0" y2="10" stroke="#000" stroke-width="2"/>'
     assert fill_of(pattern(hatch)) == "#0000001a"  # a tenth
@@ -373,15 +368,6 @@ def test_a_chain_of_patterns_costs_little() -> None:
         for n in range(100)
     )
     assert fill_of(chain, "url(#p0)") == "none"
-
-
-def test_many_lines_with_many_dashes_are_drawn_without_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    line = '<path stroke="#00f" stroke-width="2" stroke-dasharray="2 3" d="M0 5H10"/>'
-    assert fill_of(pattern(line * 2)) == "#0000ff27"
-    monkeypatch.setattr(paint_servers, "MAX_TILE_CHARS", 32)
-    assert fill_of(pattern(line * 2)) == "#0000ff33"
 
 
 def test_a_use_paints_its_instance_with_context_fill() -> None:
