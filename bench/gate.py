@@ -20,10 +20,8 @@ would depend less on the load of the machine, but a virtual machine often has no
 threads of its own, the same ten requests took from 20 to 38 million.
 """
 
-import io
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -44,6 +42,7 @@ from bench.load.generator import LoadGenerator, LoadOrder
 from bench.load.servers import CHECKOUT, PeerServer, start_peer
 from bench.peers.peer import CACHED, UNCACHED, Peer
 from bench.report import ReportTable, print_tables
+from tools.revisions import extract_revision
 
 PIPED_COLUMNS = 120
 
@@ -130,24 +129,10 @@ def _count_outside(count: int) -> int:
 MAIN_BRANCH = "main"
 
 
-class RevisionError(click.ClickException):
-    """The repository does not have a revision."""
-
-
 def find_previous() -> str:
     """Return where this branch left `main`, or on `main` itself the commit before this one."""
     base = _run_git("merge-base", "HEAD", MAIN_BRANCH)
     return "HEAD~1" if base in ("", _run_git("rev-parse", "HEAD")) else base
-
-
-def extract_revision(revision: str, directory: Path) -> Path:
-    """Write a revision's files into a directory. Raises RevisionError."""
-    archive = subprocess.run(["git", "archive", revision], cwd=CHECKOUT, capture_output=True)
-    if archive.returncode:
-        raise RevisionError(f"{revision}: {archive.stderr.decode().strip()}")
-    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
-        files.extractall(directory, filter="data")
-    return directory
 
 
 def describe_revision(revision: str) -> str:

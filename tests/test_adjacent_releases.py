@@ -5,13 +5,11 @@ this commit, or where there is none, the commit before this one. It runs with th
 environment.
 """
 
-import io
 import itertools
 import json
 import os
 import re
 import subprocess
-import tarfile
 import uuid
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -28,6 +26,7 @@ from tests.drill.drill import FLAG_HEADERS, build_requests, read
 from tests.gateway.floorgate_process import CHECKOUT, Server, floorgate, run_serve_command
 from tests.resolvers import worlds
 from tests.waiting import wait_until
+from tools.revisions import RevisionError, extract_revision
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("releases")]
 
@@ -148,13 +147,10 @@ class Sides:
 def previous_checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of the previous release."""
     ref = os.environ.get("FLOORGATE_PREVIOUS") or find_previous()
-    archive = subprocess.run(["git", "archive", ref], cwd=CHECKOUT, capture_output=True)
-    if archive.returncode:
+    try:
+        return extract_revision(ref, tmp_path_factory.mktemp("previous"))
+    except RevisionError:
         pytest.skip(f"This clone does not have {ref}, the release to compare with.")
-    folder = tmp_path_factory.mktemp("previous")
-    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
-        files.extractall(folder, filter="data")
-    return folder
 
 
 def find_previous() -> str:

@@ -8,11 +8,9 @@ default). In the OpenAPI description every changed rule of an input or output co
 person decides whether it is. Texts for people are not compared.
 """
 
-import io
 import json
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,7 +22,8 @@ import click
 from graphql import build_schema
 from graphql.utilities import BreakingChange, DangerousChange, SchemaChange, find_schema_changes
 
-ROOT = Path(__file__).parents[1]
+from tools.revisions import ROOT, extract_revision
+
 SDL = "schema/schema.graphql"
 OPENAPI = "from gateway.cli.main import main; main(['openapi'])"
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
@@ -192,17 +191,6 @@ def _resolve(part: Json, description: Json) -> Json:
     return part
 
 
-def _checkout(ref: str, directory: Path) -> None:
-    """Unpack the files of a git ref; the repository itself stays as it is."""
-    packed = subprocess.run(
-        ["git", "archive", "--format=tar", ref], cwd=ROOT, capture_output=True, check=False
-    )
-    if packed.returncode:
-        raise click.ClickException(packed.stderr.decode().strip())
-    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-        archive.extractall(directory, filter="data")
-
-
 def _openapi_of(directory: Path) -> Json:
     """The OpenAPI description that the code in a directory prints."""
     run = subprocess.run(
@@ -223,8 +211,7 @@ def _openapi_of(directory: Path) -> Json:
 def main(ref: str) -> None:
     """List how the APIs of the working tree differ from those of the git ref REF."""
     with tempfile.TemporaryDirectory() as name:
-        before = Path(name)
-        _checkout(ref, before)
+        before = extract_revision(ref, Path(name))
         graphql = sdl_changes((before / SDL).read_text(), (ROOT / SDL).read_text())
         rest = openapi_changes(_openapi_of(before), _openapi_of(ROOT))
     for title, changes in (("GraphQL", graphql), ("REST", rest)):

@@ -253,28 +253,20 @@ def draw_office(units_by_floor: Mapping[str, Sequence[str]]) -> str:
 
 
 def _level(floor: str, units: Sequence[str], width: int) -> str:
-    rooms = "".join(_rectangle(f'id="{unit}"', *_room(at)) for at, unit in enumerate(units))
-    doors = "".join(_rectangle('data-tags="door=yes"', *_door(at)) for at in range(len(units)))
+    rooms, doors = [], []
+    for at, unit in enumerate(units):
+        along, south = divmod(at, 2)
+        west = LIFT_FEET + along * ROOM_FEET
+        north = south * (DEPTH_FEET + CORRIDOR_FEET)
+        rooms.append(_rectangle(f'id="{unit}"', west, north, ROOM_FEET, DEPTH_FEET))
+        wall = DEPTH_FEET - 1 + south * CORRIDOR_FEET
+        doors.append(_rectangle('data-tags="door=yes"', west + 4, wall, 4, 2))
     hall = _rectangle('data-tags="indoor=corridor"', 0, DEPTH_FEET, width, CORRIDOR_FEET)
     lift = _rectangle('data-tags="highway=elevator;ref=lift"', 1, DEPTH_FEET + 1, 6, 6)
     return (
-        f'<g data-type="Level" data-tags="floor={floor}">'
-        f'<g data-type="UnitLayer">{rooms}</g><g>{hall}{lift}{doors}</g></g>'
+        f'<g data-type="Level" data-tags="floor={floor}"><g data-type="UnitLayer">{"".join(rooms)}'
+        f"</g><g>{hall}{lift}{''.join(doors)}</g></g>"
     )
-
-
-def _room(at: int) -> tuple[int, int, int, int]:
-    along, south = divmod(at, 2)
-    return _west(along), south * (DEPTH_FEET + CORRIDOR_FEET), ROOM_FEET, DEPTH_FEET
-
-
-def _door(at: int) -> tuple[int, int, int, int]:
-    along, south = divmod(at, 2)
-    return _west(along) + 4, DEPTH_FEET - 1 + south * CORRIDOR_FEET, 4, 2
-
-
-def _west(along: int) -> int:
-    return LIFT_FEET + along * ROOM_FEET
 
 
 def _rectangle(attributes: str, x: int, y: int, width: int, height: int) -> str:

@@ -16,13 +16,14 @@ from bench.data.workloads import (
     UNIQUE,
     WORKLOADS,
 )
-from bench.gate import RevisionError, describe_revision, extract_revision, find_previous
+from bench.gate import describe_revision, find_previous
 from bench.load.servers import CHECKOUT
 from bench.peers import node
 from bench.peers.peer import CACHED
 from bench.peers.strawberry_stock import STRAWBERRY
 from bench.report import COST_TITLE, NO_VALUE, read_records
 from bench.response_cache import STALENESS_TITLE
+from tools.revisions import RevisionError, extract_revision
 
 pytestmark = pytest.mark.slow
 
