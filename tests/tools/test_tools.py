@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tools.api_diff import ROOT, Mark, main, openapi_changes, sdl_changes
+from tools.api_diff import Mark, main, openapi_changes, sdl_changes
 from tools.audit import vulnerabilities
 from tools.audit.__main__ import (
     COULD_NOT_RUN,
@@ -25,6 +25,7 @@ from tools.audit.sbom import check, write_sboms
 from tools.audit.vulnerabilities import audit_npm, audit_python
 from tools.mutants.places import Place, choose_places, find_places, plant
 from tools.mutants.reach import Reach, add_probes, order_tests
+from tools.revisions import ROOT
 
 in_a_clone = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs the git repository")
 UNIT = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
