@@ -240,15 +240,10 @@ async def _build_unit_conditions(
             context, catalog.UNIT_REFERENCES, where | in_asset, "reference"
         )
         related.append(found)
-    return _intersect(filter, related) + conditions + ([in_asset] if in_asset else [])
-
-
-def _intersect(filter: listing.RecordFilter, related: Sequence[set[str]]) -> list[Document]:
-    """Return the conditions of a filter, with the ids that are in all sets."""
     if related:
         given = [] if filter.ids is None else [{*filter.ids}]
         filter = filter._replace(ids=tuple(sorted(set.intersection(*related, *given))))
-    return filter.build_conditions()
+    return filter.build_conditions() + conditions + ([in_asset] if in_asset else [])
 
 
 async def _find_related_units(

@@ -214,16 +214,10 @@ async def load_nodes(context: Context, ids: Sequence[str], inputs: Iterable[str]
             nodes[position] = error
         else:
             wanted.setdefault(node_type, []).append((position, key))
-    for found in await asyncio.gather(
-        *(_load_type(context, node_type, keys) for node_type, keys in wanted.items())
-    ):
-        for position, node in found:
+    loads = (
+        node_type.load(context, [key for _, key in keys]) for node_type, keys in wanted.items()
+    )
+    for keys, loaded in zip(wanted.values(), await asyncio.gather(*loads), strict=True):
+        for (position, _), node in zip(keys, loaded, strict=True):
             nodes[position] = node
     return nodes
-
-
-async def _load_type(
-    context: Context, node_type: NodeType, keys: Sequence[tuple[int, Key]]
-) -> list[tuple[int, Any]]:
-    loaded = await node_type.load(context, [key for _, key in keys])
-    return [(position, node) for (position, _), node in zip(keys, loaded, strict=True)]

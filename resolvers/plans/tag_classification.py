@@ -343,7 +343,9 @@ def find_tangled(shapes: Sequence[Segments]) -> dict[int, Coordinate]:
         later = block[found]
         compared = (earlier < later) & is_kept[owners[earlier]]
         later, earlier = later[compared], earlier[compared]
-        crossing = _are_crossing(segments[later], segments[earlier])
+        # Within both, not only touching.
+        one, other = segments[later], segments[earlier]
+        crossing = _are_apart(one, other) & _are_apart(other, one)
         later, earlier = later[crossing], earlier[crossing]
         for own in _group(owners[later]):
             owner = int(owners[later[own][0]])
@@ -362,11 +364,6 @@ def _group(owners: NDArray[Any]) -> Iterator[slice]:
     bounds = np.flatnonzero(np.diff(owners, prepend=-1, append=-1)).tolist()
     for start, end in pairwise(bounds):
         yield slice(start, end)
-
-
-def _are_crossing(one: Segments, other: Segments) -> NDArray[np.bool_]:
-    """Return whether segments cross within both, not only touch."""
-    return _are_apart(one, other) & _are_apart(other, one)
 
 
 def _are_apart(segments: Segments, others: Segments) -> NDArray[np.bool_]:

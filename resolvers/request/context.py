@@ -221,35 +221,25 @@ class DataLoader(Generic[K, V]):
         finally:
             if self._next_batch is batch:
                 self._next_batch = None
-            batch.end()
+            batch.ended.set()
 
 
 class _Batch(Generic[K]):
     """Keys that are loaded together."""
 
-    __slots__ = ("_ended", "_is_over", "error", "keys")
+    __slots__ = ("ended", "error", "keys")
 
     def __init__(self, keys: Sequence[K]) -> None:
         self.keys: dict[K, None] = dict.fromkeys(keys)
         """Distinct, in the order of their requests."""
         self.error: Exception | None = None
-        self._is_over = False
-        self._ended: asyncio.Event | None = None
+        self.ended = asyncio.Event()
 
     async def wait(self) -> None:
         """Wait until the caller who loads the batch has ended; raise what loading it raised."""
-        if not self._is_over:
-            if self._ended is None:
-                self._ended = asyncio.Event()
-            await self._ended.wait()
+        await self.ended.wait()
         if self.error is not None:
             raise self.error
-
-    def end(self) -> None:
-        """Let those continue who wait."""
-        self._is_over = True
-        if self._ended is not None:
-            self._ended.set()
 
 
 class ReadLog(Struct, eq=False):

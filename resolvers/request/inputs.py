@@ -681,10 +681,10 @@ def _build_object_check(input_class: Any) -> Check:
     joint_rules = joint_rules_of(input_class)
     annotations = get_type_hints(input_class, include_extras=True)
     python_names, graphql_names, finders = [], [], []
-    for field in fields_of(input_class):
+    for field in input_class.__strawberry_definition__.fields:
         name, rules = field.python_name, InputDefinition.from_metadata(field.metadata).rules
         python_names.append(name)
-        graphql_names.append(graphql_name_of(field))
+        graphql_names.append(field.graphql_name or to_camel_case(name))
         finders.append((f".{graphql_names[-1]}", [*_iter_checks(annotations[name], rules)]))
 
     def check(value: Any) -> list[InputViolation]:
@@ -705,14 +705,3 @@ def _build_object_check(input_class: Any) -> Check:
         return errors
 
     return check
-
-
-def fields_of(input_class: Any) -> list[Any]:
-    """Return strawberry's fields of an input class."""
-    fields: list[Any] = input_class.__strawberry_definition__.fields
-    return fields
-
-
-def graphql_name_of(field: Any) -> str:
-    """Return the name of a strawberry field or argument in the schema."""
-    return field.graphql_name or to_camel_case(field.python_name)

@@ -11,7 +11,7 @@ import strawberry
 from msgspec.inspect import ListType, StructType, type_info
 
 from resolvers.request import inputs
-from resolvers.request.context import Context, FirstPage, Info, ParentKey, Relation
+from resolvers.request.context import Context, FirstPage, Info, Relation
 from resolvers.request.kinds import DescribedEnum, graphql_enum
 from resolvers.request.threads import build_in_parts
 from resolvers.request.times import DateTime, parse_time
@@ -381,7 +381,8 @@ def list_resolver(
     The values of the parent's `fields` (by default `id`) become the arguments of
     `relation.where`. With `orders`, clients may choose one; other lists are ordered by key.
     """
-    key_of = _build_key_getter(*(fields or ("id",)))
+    get_key = attrgetter(*(fields or ("id",)))
+    key_of = get_key if len(fields) > 1 else lambda parent: (get_key(parent),)
 
     async def list_records(
         parents: Sequence[Any],
@@ -459,11 +460,6 @@ def _drop_parameters(resolver: inputs.Resolver, names: set[str]) -> None:
     signature = inspect.signature(resolver)
     kept = [each for name, each in signature.parameters.items() if name not in names]
     resolver.__dict__["__signature__"] = signature.replace(parameters=kept)
-
-
-def _build_key_getter(*fields: str) -> Callable[[Any], ParentKey]:
-    getter = attrgetter(*fields)
-    return getter if len(fields) > 1 else lambda parent: (getter(parent),)
 
 
 @inputs.batch_resolver
