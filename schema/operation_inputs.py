@@ -66,9 +66,7 @@ class OperationInputs:
     def __init__(self, schema: graphql.GraphQLSchema, operation: Operation) -> None:
         collector = _VariableUses(graphql.TypeInfo(schema))
         graphql.visit(operation.document, graphql.TypeInfoVisitor(collector.types, collector))
-        self._has_values = collector.has_values or any(
-            node.default_value for node in operation.node.variable_definitions or ()
-        )
+        self._uses, self._has_values = collector.uses, collector.has_values
         self._nested_uses = [use for use in collector.uses if use.members]
         uses_by_resolver: dict[Callable[..., Any], list[_VariableUse]] = {}
         for use in collector.uses:
@@ -77,12 +75,14 @@ class OperationInputs:
         checks = {resolver: FieldChecks(resolver) for resolver in uses_by_resolver}
         self._fields = [(checks[resolver], uses) for resolver, uses in uses_by_resolver.items()]
         self.by_variable: dict[str, Input] = {}
+        self._with_default: set[str] = set()
         for node in operation.node.variable_definitions or ():
             name, type = node.variable.name.value, graphql.type_from_ast(schema, node.type)
             assert graphql.is_input_type(type)
             use = next(use for use in collector.uses if use.variable == name)
             argument = copy(use.argument)
             if node.default_value is not None:  # of the variable, in place of the argument's
+                self._with_default.add(name)
                 argument.default_value = graphql.value_from_ast_untyped(node.default_value)
             find_error: Callable[[Any], str | None] = lambda _: None  # noqa: E731
             if use.resolver is not None and not use.members:
@@ -98,9 +98,10 @@ class OperationInputs:
         that, nor what concerns several arguments.
         """
         has_joint_rules = any(checks.joint_rules for checks, _ in self._fields)
-        names = [use.variable for _, uses in self._fields for use in uses]
-        is_repeated = len(set(names)) < len(names)
-        return not (self._has_values or self._nested_uses or has_joint_rules or is_repeated)
+        fed = [use.variable for use in self._uses if use.resolver is not None]
+        others = {use.variable for use in self._uses if use.resolver is None} | self._with_default
+        is_each_fed_once = len(set(fed)) == len(fed) and others.isdisjoint(fed)
+        return is_each_fed_once and not (self._has_values or has_joint_rules)
 
     def to_variable(self, path: str) -> str:
         """Return a path in an argument as one in the variable that feeds that part of it.

@@ -411,3 +411,21 @@ def test_the_error_of_variables_is_found(
 ) -> None:
     inputs = inputs_of("CalculateDistances")
     assert inputs.find_errors(MATRIX_INPUT | changes)[:1] == ([error] if error else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "are_checked_alone"),
+    [
+        ("query ($u: ID!) { unit(id: $u) { id } }", True),
+        ("query ($u: ID!, $b: Boolean!) { unit(id: $u) { id name @include(if: $b) } }", True),
+        ('{ unit(id: "u") { id } }', False),
+        ('query ($u: ID = "u") { unit(id: $u) { id } }', False),
+        ("query ($u: ID!) { a: unit(id: $u) { id } b: asset(id: $u) { id } }", False),
+    ],
+)
+def test_only_variables_alone_are_checked_where_they_are_read(
+    text: str, are_checked_alone: bool
+) -> None:
+    assert OperationInputs(GRAPHQL_SCHEMA, EXECUTOR.prepare(text)).are_checked_alone == (
+        are_checked_alone
+    )
