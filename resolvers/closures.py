@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
 import strawberry
 
 from resolvers.directory import load_unit_names
-from resolvers.maps import MapId, load_archive, load_closures, load_whole_map, prepare_routes
+from resolvers.maps import MapId, load_closures
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS, InvalidInputError, NotFoundError
 from resolvers.request.inputs import ID, Each, Items, PageArguments, argument, batch_resolver
@@ -213,7 +213,7 @@ async def list_closable_on_map(
     """
     list_id = ("closable", parent.id)
     request = pages.parse_for_list(list_id)
-    routable = await load_whole_map(info.context, parent.id)
+    routable = await info.context.load_whole_map(parent.id)
     found: list[Closable] = []
     if routable is not None:
         scale = parent.feet_per_unit or 1.0
@@ -249,7 +249,7 @@ async def set_closures(
     """
     wanted = Closures.of(connectors=connectors or [], doors=doors or [], spaces=spaces or [])
     written = await change_closures(info.context, map, lambda _: wanted)
-    await prepare_routes(info.context, map)
+    await info.context.prepare_routes(map)
     return ChangedClosures(map, written)
 
 
@@ -277,7 +277,7 @@ async def _change_closures(
     if unit_map is None:
         raise NotFoundError
     digest = await find_network_digest(store.database, scope, map_id)
-    routable = await load_archive(context, digest, map_id) if digest else None
+    routable = await context.load_archive(digest, map_id) if digest else None
     scale = unit_map.feet_per_unit or 1.0
     parts = await run_in_thread(list_parts, routable.router, scale) if routable else []
 

@@ -15,7 +15,6 @@ import strawberry
 from msgspec import Struct
 
 from resolvers.locations import LOCATIONS_OF_UNIT
-from resolvers.maps import load_routable_map
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.inputs import (
@@ -506,7 +505,7 @@ async def get_distance_matrix(
     mode = (pedestrian and pedestrian.mode) or TravelMode.FOOT
     method = distance_method or DistanceMethod.DEFAULT
     avoided = to_restrictions(pedestrian.avoid if pedestrian else None)
-    routable = await load_routable_map(info.context, parent.id, avoided)
+    routable = await info.context.load_routable_map(parent.id, avoided)
     waypoints = routable and find_locations(routable.placements, chain(sources, targets))
     if waypoints is None:
         named_inputs = [(f"sources[{index}]", point) for index, point in enumerate(sources)]

@@ -35,10 +35,8 @@ from resolvers.request.inputs import (
     batch_resolver,
 )
 from resolvers.request.threads import DRAWINGS
-from resolvers.routable_maps import RoutableMap
-from routing.values import Restrictions
 from storage import closures, networks
-from storage.catalog import BACKGROUNDS, LEVEL_TAGS, MAPS, NETWORK_FIELD, Background, Map, Unit
+from storage.catalog import BACKGROUNDS, LEVEL_TAGS, MAPS, Background, Map, Unit
 from storage.closures import Closures
 from storage.networks import RoutingState as RoutingState
 from storage.records.kinds import Document
@@ -54,68 +52,6 @@ MAX_NETWORKS_LOADED = 20
 """Networks of one request that are loaded to say whether they can be: some 20 ms each, once."""
 
 
-async def load_routable_map(
-    context: Context, map_id: str, avoided: Restrictions | None = None
-) -> RoutableMap | None:
-    """Return the router and locations of a visible map, or None if it is not routable.
-
-    The router uses nothing that is closed, or that is `avoided`.
-    """
-    return await _load_restricted_map(
-        context, map_id, lambda closed: closed | avoided if avoided else closed
-    )
-
-
-async def load_whole_map(context: Context, map_id: str) -> RoutableMap | None:
-    """Return a visible map as `load_routable_map` does, with all that is closed."""
-    return await _load_restricted_map(context, map_id, lambda _: Restrictions())
-
-
-async def load_archive(context: Context, digest: str, map_id: str) -> RoutableMap | None:
-    """Return the map in an archive; None if it is gone or of another format."""
-    cache = context.routable_map_cache
-    return await cache.get_or_load(digest, map_id) if cache else None
-
-
-async def prepare_routes(context: Context, map_id: str) -> None:
-    """Start building what routes on a map need now."""
-    database = context.log_keys(MAPS, [map_id]).database
-    network = await networks.find_network(database, context.caller.scope, map_id)
-    if network is not None and context.routable_map_cache is not None:
-        closed = to_restrictions(network.closures)
-        context.routable_map_cache.prepare(network.digest, map_id, closed)
-
-
-async def _load_restricted_map(
-    context: Context, map_id: str, restrict: Callable[[Restrictions], Restrictions]
-) -> RoutableMap | None:
-    async def load() -> tuple[str, Restrictions] | None:
-        document = context.find_document(map_id)
-        if document is not None:  # all reads of a query see the same
-            network = networks.read_network(document)
-        else:
-            database = context.log_keys(MAPS, [map_id]).database
-            network = await networks.find_network(database, context.caller.scope, map_id)
-        return network and (network.digest, to_restrictions(network.closures))
-
-    network = await context.get_or_load(MAPS, NETWORK_FIELD, map_id, load)
-    if network is None or context.routable_map_cache is None:
-        return None
-    digest, closed = network
-    routable = await context.routable_map_cache.get_or_restrict(digest, map_id, restrict(closed))
-    if routable is None:
-        # Uploading a file emits no change event, so its absence must not be cached.
-        context.reads.mark_incomplete()
-    return routable
-
-
-def to_restrictions(closed: Closures) -> Restrictions:
-    """Return what routes do not use because it is closed."""
-    return Restrictions(
-        frozenset(closed.connectors), frozenset(closed.doors), frozenset(closed.spaces)
-    )
-
-
 async def load_routing_states(context: Context, map_ids: Sequence[str]) -> list[RoutingState]:
     """Return whether each map is routable; a map that is not visible is not.
 
@@ -127,7 +63,7 @@ async def load_routing_states(context: Context, map_ids: Sequence[str]) -> list[
         states = await networks.load_routing_states(database, context.caller.scope, map_ids)
         if len(states) <= MAX_NETWORKS_LOADED and context.routable_map_cache is not None:
             for map_id, state in states.items():
-                if state.is_routable and await load_whole_map(context, map_id) is None:
+                if state.is_routable and await context.load_whole_map(map_id) is None:
                     states[map_id] = networks.UNLOADABLE
         return [states.get(map_id, RoutingState()) for map_id in map_ids]
 

@@ -20,7 +20,6 @@ from resolvers.locations import (
     get_unit_id,
     load_locations_of_units,
 )
-from resolvers.maps import load_routable_map
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.inputs import ID, Items, Range, argument, batch_resolver
@@ -180,7 +179,7 @@ async def start_searches(
 
     Raises InvalidInputError.
     """
-    routable = await load_routable_map(context, unit_map.id, distances.to_restrictions(avoid))
+    routable = await context.load_routable_map(unit_map.id, distances.to_restrictions(avoid))
     waypoints = await distances.resolve_waypoints(context, unit_map, routable, named_inputs)
     if routable is None:
         raise InvalidInputError(map=f"{unit_map.id!r} has not been processed for pathfinding")

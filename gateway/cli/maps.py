@@ -156,9 +156,8 @@ def closable(map_id: str, as_json: bool, settings: Settings) -> None:
 
     async def load(context: Context, unit_map: Map) -> list[Closable]:
         from resolvers.closures import list_closable, name_units
-        from resolvers.maps import load_whole_map
 
-        routable = await load_whole_map(context, unit_map.id)
+        routable = await context.load_whole_map(unit_map.id)
         if routable is None:
             raise click.ClickException(
                 f"the map {map_id!r} is not routable: see floorgate maps process"

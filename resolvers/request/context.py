@@ -32,16 +32,17 @@ from resolvers.request.errors import (
     UnavailableError,
 )
 from resolvers.request.inputs import PageArguments, Resolver, batch_resolver, find_list_error
-from resolvers.routable_maps import RoutableMapCache
+from resolvers.routable_maps import RoutableMap, RoutableMapCache
+from routing.values import Restrictions
+from storage import networks
 from storage.administration.audit import Origin
 from storage.cache.cache import Cache as Cache
 from storage.cache.read_set import MAX_TAGS, Read, ReadSet, find_tags, key_tag
 from storage.cache.record_cache import RecordCache, RecordCacheKey
-from storage.catalog import MAPS
+from storage.catalog import MAPS, NETWORK_FIELD
 from storage.changes.hub import ChangeHub
 from storage.mongo import driver
 from storage.mongo.protocols import CommandLog, with_log
-from storage.networks import NETWORK_FIELDS
 from storage.records.kinds import Document, Record, RecordType
 from storage.records.paging import MAX_TOTAL_COUNT, KeyRange, ListSource, Page, PageRequest
 from storage.records.visibility import AssetScope
@@ -605,9 +606,56 @@ class Context(Struct, frozen=True, eq=False):
 
         return await self.get_loader((relation, max_count), load).load(parents)
 
-    def find_document(self, map_id: str) -> Document | None:
-        """Return the document of a map that was read with its network, or None."""
-        return self._loads.documents.get(map_id)
+    async def load_routable_map(
+        self, map_id: str, avoided: Restrictions | None = None
+    ) -> RoutableMap | None:
+        """Return the router and locations of a visible map, or None if it is not routable.
+
+        The router uses nothing that is closed, or that is `avoided`.
+        """
+        return await self._load_restricted_map(
+            map_id, lambda closed: closed | avoided if avoided else closed
+        )
+
+    async def load_whole_map(self, map_id: str) -> RoutableMap | None:
+        """Return a visible map as `load_routable_map` does, with all that is closed."""
+        return await self._load_restricted_map(map_id, lambda _: Restrictions())
+
+    async def load_archive(self, digest: str, map_id: str) -> RoutableMap | None:
+        """Return the map in an archive; None if it is gone or of another format."""
+        cache = self.routable_map_cache
+        return await cache.get_or_load(digest, map_id) if cache else None
+
+    async def prepare_routes(self, map_id: str) -> None:
+        """Start building what routes on a map need now."""
+        network = await self._find_network(map_id)
+        if network is not None and self.routable_map_cache is not None:
+            self.routable_map_cache.prepare(network.digest, map_id, _to_restrictions(network))
+
+    async def _load_restricted_map(
+        self, map_id: str, restrict: Callable[[Restrictions], Restrictions]
+    ) -> RoutableMap | None:
+        async def load() -> tuple[str, Restrictions] | None:
+            document = self._loads.documents.get(map_id)
+            if document is not None:  # all reads of a query see the same
+                network = networks.read_network(document)
+            else:
+                network = await self._find_network(map_id)
+            return network and (network.digest, _to_restrictions(network))
+
+        network = await self.get_or_load(MAPS, NETWORK_FIELD, map_id, load)
+        if network is None or self.routable_map_cache is None:
+            return None
+        digest, closed = network
+        routable = await self.routable_map_cache.get_or_restrict(digest, map_id, restrict(closed))
+        if routable is None:
+            # Uploading a file emits no change event, so its absence must not be cached.
+            self.reads.mark_incomplete()
+        return routable
+
+    async def _find_network(self, map_id: str) -> networks.CurrentNetwork | None:
+        database = self.log_keys(MAPS, [map_id]).database
+        return await networks.find_network(database, self.caller.scope, map_id)
 
     def log_keys(self, kind: RecordType[Any], keys: Iterable[str]) -> Store:
         """Return the store, to read the records with these keys or what is stored with them."""
@@ -673,10 +721,20 @@ class Context(Struct, frozen=True, eq=False):
         store, scope = self.log_keys(kind, wanted), self.caller.scope
         if self.reads_networks and self.record_cache is None and kind.name == MAPS.name:
             documents = self._loads.documents
-            found = await store.load_records(kind, scope, wanted, NETWORK_FIELDS, documents)
+            found = await store.load_records(
+                kind, scope, wanted, networks.NETWORK_FIELDS, documents
+            )
         else:
             found = await store.load_records(kind, scope, wanted)
         return align(keys, found)
+
+
+def _to_restrictions(network: networks.CurrentNetwork) -> Restrictions:
+    """Return what routes do not use because it is closed."""
+    closed = network.closures
+    return Restrictions(
+        frozenset(closed.connectors), frozenset(closed.doors), frozenset(closed.spaces)
+    )
 
 
 def align(keys: Sequence[str | None], values: dict[str, T]) -> list[T | None]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from graphql import GraphQLObjectType
 
-from resolvers.maps import load_drawings, load_routable_map
+from resolvers.maps import load_drawings
 from resolvers.request import caller
 from resolvers.request.caller import EXPLAIN_PERMISSION, FLAGS, PERMISSIONS, Caller
 from resolvers.request.context import (
@@ -113,9 +113,9 @@ async def test_the_log_is_incomplete_where_an_archive_is_missing(
     )
     routers = RoutableMapCache(read_nothing)
     context = Context(context.caller, context._store, routable_map_cache=routers)
-    assert await load_routable_map(context, "none") is None
+    assert await context.load_routable_map("none") is None
     assert context.reads.is_complete
-    assert await load_routable_map(context, "m") is None
+    assert await context.load_routable_map("m") is None
     assert not context.reads.is_complete
 
 
@@ -158,7 +158,7 @@ async def test_a_query_that_routes_reads_a_map_and_its_network_with_one_command(
     for map_id, name in {"m": "M", "stale": "S", "hidden": None}.items():
         found = await context.get_record(MAPS, map_id)
         assert (found and found.name) == name
-        assert await load_routable_map(context, map_id) is None
+        assert await context.load_routable_map(map_id) is None
     assert digests == ["0" * 64]
     assert len(log.commands) == (4 if reads_networks else 6)
 
