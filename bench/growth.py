@@ -1,4 +1,4 @@
-"""What grows with the directory: the same requests in directories with more units."""
+"""Measure what grows with the directory: the same requests in directories with more units."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is left of the throughput when far too much is asked.
+"""Measure what is left of the throughput when far too much is asked.
 
 For each gateway, without and with the response cache: the peak of requests answered per second;
 then four or eight times as many fall due, whether or not earlier ones were answered, over more

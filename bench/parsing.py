@@ -1,4 +1,4 @@
-"""How fast drawings are parsed, beside usvg, the parser of resvg in Rust."""
+"""Measure how fast drawings are parsed, beside usvg, the parser of resvg in Rust."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What the response cache costs: stale reads, responses that writes invalidate, and memory."""
+"""Measure the costs of the response cache: stale reads, responses that writes drop, and memory."""
 
 import math
 import random

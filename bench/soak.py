@@ -37,7 +37,7 @@ MIN_SAMPLES = 4
 
 
 class ProcessSample(NamedTuple):
-    """What a process has at one time."""
+    """The memory and descriptors that a process has at one time."""
 
     rss_mb: float
     descriptors: int

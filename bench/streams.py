@@ -97,7 +97,7 @@ def _dump(message: object) -> str:
 # A thousand followers
 
 UNIT_COUNT = UNITS_PER_ASSET * SCOPED_KEYS
-"""Of four properties, of which the first scoped key sees the first."""
+"""There are four properties, of which the first scoped key sees the first."""
 OTHER_ASSET_ID = get_asset_id(1)
 WARM_UP_WRITES = 2
 CHANGES = "subscription { changes { cursor operation kind recordId assetId at } }"

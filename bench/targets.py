@@ -21,11 +21,11 @@ OTHER_UNCACHED, OTHER, SAME = (
     "another gateway, cache on",
     "the same gateway, cache on",
 )
-"""What writes are read through."""
+"""Writes are read through these."""
 MAX_WINS = 12
 ALL_WORKLOADS = tuple(workload.name for workload in workloads.WORKLOADS)
 HITS = tuple(name for name in ALL_WORKLOADS if name not in workloads.UNIQUE)
-"""What the gateway with a cache answers from it."""
+"""The gateway with a cache answers these from it."""
 GRAPHQL_HITS = tuple(
     workload.name
     for workload in workloads.GRAPHQL_WORKLOADS

@@ -35,7 +35,7 @@ Json = Mapping[str, Any]
 
 
 class Mark(StrEnum):
-    """What a change does to clients."""
+    """Says what a change does to clients."""
 
     BREAKING = "BREAKING"
     DANGEROUS = "DANGEROUS"

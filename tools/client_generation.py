@@ -23,7 +23,7 @@ PYTHON = CLIENTS / "python"
 HEADERS_OF_CLIENTS = {"Experimental-Flags", "If-None-Match", "X-Request-Id"}
 """Parameters that the clients set themselves."""
 PATH_DATA = "path_data"
-"""What the Python package calls the member `d` of paths, a name that the generator uses itself."""
+"""The Python package calls the member `d` of paths so: the generator uses that name itself."""
 TYPESCRIPT = CLIENTS / "typescript"
 DESCRIPTION = TYPESCRIPT / "openapi.json"
 

@@ -62,7 +62,7 @@ class Workload:
     connections: int = 8
     """Connections at saturation: enough to keep one core busy while MongoDB answers."""
     is_conditional: bool = False
-    """Whether each request carries the current ETag in If-None-Match, so that the answer is 304."""
+    """Each request carries the current ETag in If-None-Match, so that the answer is 304."""
     registrations: tuple[LoadRequest, ...] = ()
     """Sent once before the requests, so that the server has the documents that these name."""
 

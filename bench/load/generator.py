@@ -30,7 +30,7 @@ from bench.load.machine import LOAD_CORE, pin_to_cores
 
 SEED = 20260731
 EXTRA_SECONDS = 120.0
-"""How much longer than ordered a load may take before it is treated as hanging."""
+"""A load that takes so much longer than ordered is treated as hanging."""
 OVERLOAD_NICENESS = 15
 REFUSED_STATUSES = (429, 503)
 _TOKEN = UNIQUE_TOKEN.encode()
@@ -51,11 +51,11 @@ class LoadOrder(msgspec.Struct, frozen=True, kw_only=True):
     status: int = 200
     """Status of every answer; any other fails the order."""
     max_requests: int | None = None
-    """How many to send, if there is time for as many."""
+    """Limits the number of requests, if there is time for as many."""
     rate: float | None = None
     """Requests per second in total; None sends as fast as answers arrive."""
     may_refuse: bool = False
-    """Whether 429 and 503 are allowed and counted separately. Waiting for a connection is then not
+    """Allows 429 and 503, which are counted separately. Waiting for a connection is then not
     counted, because more requests fall due than can be answered."""
 
 

@@ -17,7 +17,7 @@ from tools.audit.vulnerabilities import audit_npm, audit_python
 
 
 class Result(NamedTuple):
-    """What an audit has found: `outcome` is passed, failed or could not run."""
+    """Says what an audit has found: `outcome` is passed, failed or could not run."""
 
     outcome: str
     note: str

@@ -1,4 +1,4 @@
-"""What the lock files pin."""
+"""Read what the lock files pin."""
 
 import json
 import re

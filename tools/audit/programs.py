@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = Path(os.environ.get("FLOORGATE_AUDIT_ENVIRONMENT", Path(sys.prefix) / "audit"))
-"""Where requirements-audit.lock is installed: its packages do not fit with those of Floorgate."""
+"""Here requirements-audit.lock is installed: its packages do not fit with those of Floorgate."""
 NPM = (
     sys.executable,
     "-c",

@@ -40,11 +40,11 @@ FORGET_QUICKLY = {"minSnapshotHistoryWindowInSeconds": 120, "syncdelay": 5}
 
 
 class Result(Struct):
-    """What became of a fault: caught, hung, survived, gone (not in this version) or unclear."""
+    """Tells the end of a fault: caught, hung, survived, gone (not in this version) or unclear."""
 
     outcome: str
     tests: int
-    """How many functions of the tests were to run."""
+    """Counts the functions of the tests that were to run."""
     by: list[str] = []
     """The tests that caught it."""
     unstable: list[str] = []

@@ -19,10 +19,10 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Reach(Struct):
-    """What a run of the suite with probes has shown."""
+    """Says what a run of the suite with probes has shown."""
 
     seconds: dict[str, float]
-    """Of each test that passed; the parameters of a test count together."""
+    """Has each test that passed; the parameters of a test count together."""
     reached: dict[int, list[str]]
     """The tests that came to the function of a place, by the number of the place."""
 
