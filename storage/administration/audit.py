@@ -145,7 +145,7 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditEntry(NamedTuple):
-    """The changes of an operation, for its record."""
+    """The changes of an operation, for its record; without any it has none."""
 
     action: Action
     target: AuditTarget

@@ -53,7 +53,7 @@ async def register_documents(
     """
     wanted = {document.sha256: document for document in documents}
 
-    async def register(session: driver.Session) -> tuple[Registration, AuditEntry | None]:
+    async def register(session: driver.Session) -> tuple[Registration, AuditEntry]:
         stored = await _find_by_ids(database, wanted.values(), session)
         _check_ids(stored, wanted)
         added = [wanted[key] for key in wanted.keys() - stored.keys()]
@@ -101,7 +101,7 @@ async def remove_documents(database: driver.Database, ids: Sequence[str] | None)
     """
     where: Document = {} if ids is None else {"ids": {"$in": [*ids]}}
 
-    async def remove(session: driver.Session) -> tuple[list[str], AuditEntry | None]:
+    async def remove(session: driver.Session) -> tuple[list[str], AuditEntry]:
         collection = database[DOCUMENTS_COLLECTION]
         keys = sorted(await collection.distinct("_id", where, session=session))
         await collection.delete_many({"_id": {"$in": keys}}, session=session)
@@ -161,7 +161,7 @@ def _from_stored(stored: Document) -> TrustedDocument:
 
 def _build_entry(
     action: audit.Action, ids_by_operation: Mapping[Operation, list[str]]
-) -> AuditEntry | None:
+) -> AuditEntry:
     changes = [
         AuditChange.of_all(DOCUMENTS_COLLECTION, operation, sorted(ids))
         for operation, ids in ids_by_operation.items()
@@ -169,4 +169,4 @@ def _build_entry(
     ]
     ids = [id for change in changes for id in change.ids]
     target = AuditTarget(DOCUMENTS_COLLECTION, ids[: audit.MAX_LISTED_IDS])
-    return AuditEntry(action, target, changes) if changes else None
+    return AuditEntry(action, target, changes)

@@ -189,10 +189,10 @@ class _ErrorTranslation(AbstractContextManager[None]):
     __slots__ = ("_timeout",)
 
     def __enter__(self) -> None:
-        remaining = remaining_seconds()
+        operation = _operation.get()
         self._timeout: AbstractContextManager[None] | None = None
-        if remaining is not None and remaining < TIMEOUT_SECONDS:
-            self._timeout = pymongo.timeout(remaining)
+        if operation is not None and operation.end < time.monotonic() + TIMEOUT_SECONDS:
+            self._timeout = pymongo.timeout(remaining_seconds())
             self._timeout.__enter__()
 
     def __exit__(
