@@ -18,17 +18,8 @@ from resolvers.request.inputs import (
     required_input_field,
 )
 from resolvers.request.listing import list_resolver, paged
-from storage import attribute_assignments
+from storage import attribute_assignments, catalog
 from storage.attribute_assignments import AttributeGroupNotFoundError, InvalidAssignmentsError
-from storage.catalog import (
-    ASSIGNMENTS,
-    ATTRIBUTE_GROUPS,
-    UNITS,
-    Assignment,
-    Attribute,
-    AttributeGroup,
-    Unit,
-)
 from storage.records.kinds import Document
 from storage.records.paging import Page
 from storage.store import build_in_parts
@@ -53,7 +44,7 @@ class GroupAttribute(NamedTuple):
     attribute_key: str
 
     @classmethod
-    def of(cls, group: AttributeGroup, attribute: Attribute) -> "GroupAttribute":
+    def of(cls, group: catalog.AttributeGroup, attribute: catalog.Attribute) -> "GroupAttribute":
         """Return an attribute of a group."""
         return cls(
             group.group_id,
@@ -88,30 +79,30 @@ def _group_condition(group_id: str, asset_id: str) -> Document:
     return where | {"asset_id": asset_id} if asset_id else where
 
 
-ASSIGNMENTS_IN_GROUP = Relation(ASSIGNMENTS, _group_condition)
-ASSIGNMENTS_OF_UNIT = Relation(ASSIGNMENTS, lambda unit_id: {"unit_id": unit_id})
+ASSIGNMENTS_IN_GROUP = Relation(catalog.ASSIGNMENTS, _group_condition)
+ASSIGNMENTS_OF_UNIT = Relation(catalog.ASSIGNMENTS, lambda unit_id: {"unit_id": unit_id})
 
 
 @paged
 async def list_attribute_groups(
     info: Info,
     pages: PageArguments,
-) -> Page[AttributeGroup]:
+) -> Page[catalog.AttributeGroup]:
     """List attribute groups with their attributes."""
-    return await info.context.list_page(ATTRIBUTE_GROUPS, {}, pages)
+    return await info.context.list_page(catalog.ATTRIBUTE_GROUPS, {}, pages)
 
 
-get_attribute_group = record_getter(ATTRIBUTE_GROUPS, GroupId, "Get an attribute group.")
+get_attribute_group = record_getter(catalog.ATTRIBUTE_GROUPS, GroupId, "Get an attribute group.")
 
 
 @batch_resolver
 @paged
 async def list_assignments_of_group(
-    parents: Sequence[AttributeGroup],
+    parents: Sequence[catalog.AttributeGroup],
     info: Info,
     pages: PageArguments,
     asset: AssetFilter = None,
-) -> list[Page[Assignment]]:
+) -> list[Page[catalog.Assignment]]:
     """List which unit has which attribute of a group, ordered by unit, then attribute."""
     keys = [(parent.group_id, asset or "") for parent in parents]
     return await info.context.load_pages(ASSIGNMENTS_IN_GROUP, keys, pages)
@@ -124,11 +115,11 @@ list_assignments_of_unit = list_resolver(
 
 @batch_resolver
 async def load_attribute_of_assignment(
-    parents: Sequence[Assignment], info: Info
+    parents: Sequence[catalog.Assignment], info: Info
 ) -> list[GroupAttribute | None]:
     """Get the attribute that is assigned."""
     groups = await info.context.load_in_order(
-        ATTRIBUTE_GROUPS, [parent.group_id for parent in parents]
+        catalog.ATTRIBUTE_GROUPS, [parent.group_id for parent in parents]
     )
     return [
         find_attribute(group, parent.attribute_id)
@@ -140,12 +131,14 @@ def find_attribute(group: Any, attribute_id: str) -> GroupAttribute | None:
     """Return an attribute of a group; the exception in the place of a damaged group."""
     if isinstance(group, Exception):
         return cast(GroupAttribute, group)
-    attributes: list[Attribute] = group.attributes if group else []
+    attributes: list[catalog.Attribute] = group.attributes if group else []
     found = next((item for item in attributes if item.attribute_id == attribute_id), None)
     return None if found is None else GroupAttribute.of(group, found)
 
 
-def list_attributes_of_group(group: strawberry.Parent[AttributeGroup]) -> list[GroupAttribute]:
+def list_attributes_of_group(
+    group: strawberry.Parent[catalog.AttributeGroup],
+) -> list[GroupAttribute]:
     """Its attributes, in the order in which they are shown."""
     return [GroupAttribute.of(group, attribute) for attribute in group.attributes]
 
@@ -153,7 +146,7 @@ def list_attributes_of_group(group: strawberry.Parent[AttributeGroup]) -> list[G
 class ChangedAssignments(NamedTuple):
     """The assignments of a request, which were made or removed."""
 
-    assignments: list[Assignment]
+    assignments: list[catalog.Assignment]
 
 
 async def assign_attributes(
@@ -198,16 +191,16 @@ async def _change(
 
 async def load_changed_units(
     parent: strawberry.Parent[ChangedAssignments], info: Info
-) -> list[Unit]:
+) -> list[catalog.Unit]:
     """List the units of these assignments, each once, by id: what a unit has was read anew."""
     unit_ids = sorted({each.unit_id for each in parent.assignments})
-    units = await info.context.load_in_order(UNITS, unit_ids)
+    units = await info.context.load_in_order(catalog.UNITS, unit_ids)
     info.context.budget.count_read(len(units))
     return [unit for unit in units if unit is not None]
 
 
-def _to_assignments(inputs: Sequence[AssignmentInput]) -> list[Assignment]:
-    return [Assignment(**vars(each)) for each in inputs]
+def _to_assignments(inputs: Sequence[AssignmentInput]) -> list[catalog.Assignment]:
+    return [catalog.Assignment(**vars(each)) for each in inputs]
 
 
 def _to_invalid_input(error: InvalidAssignmentsError) -> InvalidInputError:

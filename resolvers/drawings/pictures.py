@@ -17,13 +17,7 @@ from resolvers.distances import (
     Avoidable,
     WaypointInput,
 )
-from resolvers.drawings.picture_files import (
-    NoSuchPartError,
-    PictureFile,
-    PictureRequest,
-    RouteOnFloors,
-    make_picture,
-)
+from resolvers.drawings import picture_files
 from resolvers.drawings.shapes import MAX_DRAWING_BYTES
 from resolvers.maps import load_drawing, load_drawing_digests, process_drawing
 from resolvers.request import inputs
@@ -150,7 +144,7 @@ async def get_picture_of_map(
     if source is not None and target is not None:
         route = await find_route(parent, info, source, target, mode or TravelMode.FOOT, avoid)
     chosen = format or PictureFormat.SVG
-    request = PictureRequest(
+    request = picture_files.PictureRequest(
         {floor.id: floor.name for floor in floors},
         parent.name,
         level,
@@ -174,17 +168,21 @@ async def get_picture_of_map(
     )
 
 
-async def _make(context: Context, unit_map: Map, request: PictureRequest) -> PictureFile:
+async def _make(
+    context: Context, unit_map: Map, request: picture_files.PictureRequest
+) -> picture_files.PictureFile:
     use = "pictures; ask for parsed instead"
     content = await load_drawing(context, unit_map.id, MAX_DRAWING_BYTES, use)
     try:
-        return await process_drawing(context, partial(make_picture, request=request), content)
-    except NoSuchPartError as error:
+        return await process_drawing(
+            context, partial(picture_files.make_picture, request=request), content
+        )
+    except picture_files.NoSuchPartError as error:
         name, message = error.args
         raise InvalidInputError(**{name: message}) from error
 
 
-def _divide(route: Route, order: Sequence[str]) -> RouteOnFloors:
+def _divide(route: Route, order: Sequence[str]) -> picture_files.RouteOnFloors:
     """Return what each floor shows of a route."""
     ranks = {floor_id: rank for rank, floor_id in enumerate(order)}
     marks: dict[str, Marks] = {}
@@ -215,4 +213,4 @@ def _divide(route: Route, order: Sequence[str]) -> RouteOnFloors:
             x, y = legs[index + 1].points[0]
             add(leg.to_floor_id, stops=RouteStop((x, y), "here"))
     first = legs[0].floor_id if legs else ""
-    return RouteOnFloors(marks, first)
+    return picture_files.RouteOnFloors(marks, first)

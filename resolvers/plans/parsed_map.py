@@ -28,14 +28,7 @@ from parsing.drawing import (
 )
 from parsing.limits import DEFAULT_LIMITS
 from parsing.osm.tags import is_building, is_site
-from parsing.svg.elements import (
-    HIT_PREFIX,
-    DrawnGeoreference,
-    DrawnGroup,
-    DrawnShape,
-    Identity,
-    ShapeContainer,
-)
+from parsing.svg import elements
 from parsing.svg.unit_map import UnitMapWriter
 from resolvers.plans import tag_classification as tagging
 from resolvers.plans.translation import TranslatedPlan
@@ -268,7 +261,7 @@ def build_parsed_map(translated: TranslatedPlan) -> bytes:
     if drawing.to_degrees is not None:
         longitude, latitude = drawing.to_degrees((width / 2, height / 2))
         zoom = _find_zoom(latitude, drawing.feet_per_unit)
-        writer.add_georeference(DrawnGeoreference(latitude, longitude, zoom, 0, 0))
+        writer.add_georeference(elements.DrawnGeoreference(latitude, longitude, zoom, 0, 0))
     units = {each.feature.id: each.unit_id for each in translated.candidates if each.unit_id}
     by_level = _list_by_level(drawing, units)
     for level in drawing.levels:
@@ -305,7 +298,7 @@ class _LevelPen:
 
     def __init__(self, writer: UnitMapWriter, drawing: Drawing, level: DrawnLevel) -> None:
         self._writer = writer
-        self._level = DrawnGroup("Level", level.id, {"floor": level.id})
+        self._level = elements.DrawnGroup("Level", level.id, {"floor": level.id})
         self._units_per_foot = 1 / drawing.feet_per_unit
         box = drawing.bounds
         extent_feet = max(box.east - box.west, box.south - box.north) * drawing.feet_per_unit
@@ -315,13 +308,13 @@ class _LevelPen:
         units = [each for each in drawn if each.unit_id is not None]
         others = [each for each in drawn if each.unit_id is None]
         self._writer.start_group(self._level)
-        self._writer.start_group(DrawnGroup("Layer"))
+        self._writer.start_group(elements.DrawnGroup("Layer"))
         for each in others:
             if each.look.layer < PaintLayer.CONNECTOR:
                 self._add(each.feature.geometry, self._paint(each))
         self._writer.end_group()
         self._draw_units("UnitLayer", units)
-        self._writer.start_group(DrawnGroup("Layer"))
+        self._writer.start_group(elements.DrawnGroup("Layer"))
         for each in others:
             if each.look.layer == PaintLayer.CONNECTOR:
                 self._add(each.feature.geometry, self._paint(each))
@@ -332,12 +325,12 @@ class _LevelPen:
         self._writer.end_group()
 
     def _draw_units(self, layer: str, units: Iterable[PaintedFeature]) -> None:
-        self._writer.start_group(DrawnGroup(layer))
-        prefix = HIT_PREFIX if layer == "HitAreaLayer" else ""
+        self._writer.start_group(elements.DrawnGroup(layer))
+        prefix = elements.HIT_PREFIX if layer == "HitAreaLayer" else ""
         for each in units:
             unit_id = each.unit_id or ""
             fill = "none" if prefix else each.look.colour
-            identity = Identity(prefix + unit_id, unit_id, "Unit")
+            identity = elements.Identity(prefix + unit_id, unit_id, "Unit")
             self._add(each.feature.geometry, {"fill": fill}, layer, identity)
         self._writer.end_group()
 
@@ -385,11 +378,13 @@ class _LevelPen:
         geometry: Geometry,
         paint: Attributes,
         layer: str = "",
-        identity: Identity | None = None,
+        identity: elements.Identity | None = None,
     ) -> None:
-        container = ShapeContainer(self._level, layer)
+        container = elements.ShapeContainer(self._level, layer)
         for kind, attributes in _to_shapes(geometry):
-            shape = DrawnShape(kind, {**attributes, **paint}, {}, container, identity, True)
+            shape = elements.DrawnShape(
+                kind, {**attributes, **paint}, {}, container, identity, True
+            )
             self._writer.add_shape(shape)
 
 
