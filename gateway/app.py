@@ -25,12 +25,11 @@ from gateway.graphql.endpoint import GraphQLEndpoint, serialize_result
 from gateway.graphql.request import DocumentSource
 from gateway.graphql.streams import StreamKeys, Streams, StreamServices
 from gateway.graphql.websocket import WebSocketEndpoint
-from gateway.middleware import AccessLogMiddleware, CorsMiddleware, ForwardedHttpsMiddleware
+from gateway.middleware import RequestMiddleware
 from gateway.public_endpoints import HealthEndpoints, OpenApiEndpoints
 from gateway.rate_limits import RateLimiter
 from gateway.response_cache import FastPath
-from gateway.responses import EtagCompressionMiddleware
-from gateway.server.admission import Admission, LoadSheddingMiddleware, ReleaseMiddleware
+from gateway.server.admission import Admission
 from gateway.server.config import Application, SharedMemory
 from gateway.settings import Settings
 from gateway.state import GatewayState, open_state
@@ -168,15 +167,14 @@ class Gateway(Application):
             is_explained = scope["type"] == "http" and wants_explanation(scope)
             await (explained if is_explained else routes)(scope, receive, send)
 
-        app: ASGIApp = LoadSheddingMiddleware(EtagCompressionMiddleware(route), self.admission)
-        if self.settings.allowed_origins:
-            app = CorsMiddleware(app, self.settings.allowed_origins)
-        if self.settings.behind_proxy:
-            app = ForwardedHttpsMiddleware(app)
-        if self.settings.allowed_origins or self.settings.behind_proxy:
-            app = ReleaseMiddleware(app)
-        on_response = self.remember_request if self.settings.cache_mb else None
-        return AccessLogMiddleware(app, on_response, self.configured_base_url)
+        return RequestMiddleware(
+            route,
+            self.admission,
+            origins=self.settings.allowed_origins,
+            is_behind_proxy=self.settings.behind_proxy,
+            base_url=self.configured_base_url,
+            on_response=self.remember_request if self.settings.cache_mb else None,
+        )
 
     def build_routes(self) -> list[PathRoute]:
         """Build all routes but those of the pages' assets."""

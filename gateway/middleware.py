@@ -1,8 +1,8 @@
-"""The middleware around the application: the access log, CORS, and HTTPS at a proxy."""
+"""The one layer around the routes: ids, HTTPS at a proxy, CORS, admission, log and headers."""
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from starlette.datastructures import Headers
@@ -17,12 +17,21 @@ from gateway.exchange import (
     SCOPE_KEY_ID,
     SCOPE_RATE_LIMIT_HEADERS,
     build_error_messages,
+    fields_of,
     get_client_address,
     get_request_id,
     log_request,
     serialize_headers,
 )
-from gateway.server.admission import HEALTH_PATHS, SCOPE_ADMISSION, Rejection
+from gateway.responses import finish_response
+from gateway.server.admission import (
+    HEALTH_PATHS,
+    OVERLOADED,
+    SCOPE_ADMISSION,
+    Admission,
+    Permit,
+    Rejection,
+)
 from rest.errors import (
     SCOPE_BASE_URL,
     ErrorSource,
@@ -47,48 +56,65 @@ CLIENT_CLOSED_REQUEST = 499
 """Logged, never sent: nginx's status for a client that left before the response."""
 
 
-class AccessLogMiddleware:
-    """Give each request an id, log it when it is over, and answer 500 to any exception.
+class RequestMiddleware:
+    """Admit each request to the routes, finish its response, and log it.
 
-    The id is in `scope["state"]["request_id"]` and in the response's `X-Request-Id`.
-    `on_response` is called with the scope after each response. `base_url` is the configured one.
+    A request gets an id, in `scope["state"]["request_id"]` and in the response's `X-Request-Id`. It
+    passes the check for HTTPS at a proxy, CORS and admission; its response gets an entity tag and a
+    content coding, the headers of CORS, and those of the request. All of this is one layer, because
+    each layer costs calls for every request and for every message.
+
+    Behind a proxy, only its `X-Forwarded-Proto` is trusted here: links in responses use the
+    configured `base_url`, and the server takes the client's address from `X-Forwarded-For`.
+    Without `admission`, the protocol alone rejects requests. `origins` are those that CORS allows.
+    `on_response` is called with the scope after each response.
     """
 
     def __init__(
         self,
         app: ASGIApp,
-        on_response: Callable[[Scope], None] | None = None,
+        admission: Admission | None = None,
+        *,
+        origins: Sequence[str] = (),
+        is_behind_proxy: bool = False,
         base_url: str | None = None,
+        on_response: Callable[[Scope], None] | None = None,
     ) -> None:
-        self.app = app
-        self.on_response = on_response
-        self.base_url = base_url
+        self._app = app
+        self.admission = admission
+        self._cors = CorsPolicy(origins) if origins else None
+        self._is_behind_proxy = is_behind_proxy
+        self._base_url = base_url
+        self._on_response = on_response
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
+            await self._app(scope, receive, send)
             return
         started = time.perf_counter()
         request_id = get_request_id(scope)
         scope.setdefault("state", {})["request_id"] = request_id
-        if self.base_url is not None:
-            scope[SCOPE_BASE_URL] = self.base_url
-        if scope["type"] == "websocket":  # logs itself, and each of its operations
-            await self.app(scope, receive, send)
-            return
-        recorder = _ResponseRecorder(scope, send, request_id)
-        error = await self._run_app(scope, receive, recorder)
-        if self.on_response is not None:
-            self.on_response(scope)
+        if self._base_url is not None:
+            scope[SCOPE_BASE_URL] = self._base_url
+        response = _Response(scope, receive, send, self._cors)
+        try:
+            if scope["type"] == "websocket":  # logs itself, and each of its operations
+                await self._run(scope, receive, response.send_to_websocket, response)
+                return
+            error = await self._respond(scope, receive, response)
+        finally:
+            response.end_work()
+        if self._on_response is not None:
+            self._on_response(scope)
         if isinstance(scope.get(SCOPE_ADMISSION), Rejection) and error is None:
             return  # the protocol has counted it for a line about many
         log_request(
             request_id,
             method=scope["method"],
             route=scope.get(SCOPE_ROUTE),
-            status=recorder.status,
+            status=response.status,
             duration_ms=(time.perf_counter() - started) * 1000,
-            sent_bytes=recorder.sent_bytes,
+            sent_bytes=response.sent_bytes,
             client=get_client_address(scope),
             key_id=scope.get(SCOPE_KEY_ID),
             operation=scope.get(SCOPE_OPERATION),
@@ -97,55 +123,184 @@ class AccessLogMiddleware:
             cause=scope.get(SCOPE_CAUSE),
         )
 
-    async def _run_app(
-        self, scope: Scope, receive: Receive, recorder: "_ResponseRecorder"
+    async def _respond(
+        self, scope: Scope, receive: Receive, response: "_Response"
     ) -> BaseException | None:
-        """Run the application and return the exception to log, if any.
+        """Send the response, and return the exception to log, if any.
 
         Exceptions stop here: the server would only log them again. If a response was started
         and not completed, the server closes the connection, which tells the client.
         """
         try:
-            await self.app(scope, receive, recorder.send)
-            if not recorder.status:  # the app sent nothing
-                await recorder.send_unless_started(server_error())
+            await self._run(scope, receive, response.send, response)
+            if not response.status:  # the app sent nothing
+                await response.send_unless_started(server_error())
         except (ClientDisconnectedError, ClientDisconnect):
-            recorder.status = scope.get(SCOPE_EARLY_STATUS, CLIENT_CLOSED_REQUEST)
+            response.status = scope.get(SCOPE_EARLY_STATUS, CLIENT_CLOSED_REQUEST)
         except asyncio.CancelledError:  # the graceful shutdown timed out
-            await recorder.send_unless_started(service_unavailable_error(UnavailableCause.RESTART))
+            await response.send_unless_started(service_unavailable_error(UnavailableCause.RESTART))
         except Exception as error:
-            await recorder.send_unless_started(server_error())
+            await response.send_unless_started(server_error())
             return error
         return None
 
+    async def _run(self, scope: Scope, receive: Receive, send: Send, response: "_Response") -> None:
+        """Run the application, or answer in its place."""
+        answer = self._find_answer(scope)
+        if answer is not None:
+            response.cors = None
+        else:
+            rejection = response.begin_work(self.admission)
+            if rejection is None:
+                receive_body = response.receive if response.expects_body else receive
+                try:
+                    await self._app(scope, receive_body, send)
+                    return
+                except _RejectedError as error:
+                    rejection = error.rejection
+            answer = rejection.error.to_response()
+        # From here on, no exception references parts of the body.
+        response.end_work()
+        response.is_final = True
+        await answer(scope, receive, send)
 
-class _ResponseRecorder:
-    """Record status and size of a response on its way to the client."""
+    def _find_answer(self, scope: Scope) -> ASGIApp | None:
+        """Return the answer to a request that never gets to the application."""
+        if self._is_behind_proxy and not _pass_https(scope):
+            return _HTTPS_REQUIRED.to_response()
+        if self._cors is not None and _is_preflight(scope):
+            return self._cors.preflight_response(Headers(scope=scope))
+        return None
 
-    def __init__(self, scope: Scope, send: Send, request_id: str) -> None:
+
+class _RejectedError(Exception):
+    """There is no slot for a request any more, or no room for more of its body."""
+
+    def __init__(self, rejection: Rejection) -> None:
+        super().__init__(rejection.error.status)
+        self.rejection = rejection
+
+
+class _Response:
+    """A response on its way to the client, and the slot that its request holds until it begins.
+
+    Without a slot, a request is rejected at once: an overloaded event loop would make the database
+    driver's timeouts fire, and all requests fail. One that waits for its client to send the rest of
+    its body or to read the response holds none, or slow clients could hold all slots without
+    causing any work.
+    """
+
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, cors: "CorsPolicy | None"
+    ) -> None:
         self._scope = scope
+        self._receive = receive
         self._send = send
-        self._request_id_header = (b"x-request-id", request_id.encode("latin-1"))
+        self.cors = cors
         self.status = 0
         self.sent_bytes = 0
+        self.is_final = False
+        """Whether the response gets no entity tag and no content coding."""
+        self._start: Message | None = None
+        """The start of the response, until its body begins."""
+        decision = scope.get(SCOPE_ADMISSION)
+        self._permit = decision if isinstance(decision, Permit) else None
+        self.expects_body = False
+        """True until the body is complete, or the response begins without it."""
+        self._arrived_bytes = 0
+        """Bytes received of an incomplete body."""
+
+    # The work of the request
+
+    def begin_work(self, admission: Admission | None) -> Rejection | None:
+        """Return why there is no slot for the request, if it needs one.
+
+        The protocol may have decided already (`SCOPE_ADMISSION`).
+        """
+        if self._permit is None and admission is not None:
+            scope = self._scope
+            is_decided = SCOPE_ADMISSION in scope
+            decision = scope[SCOPE_ADMISSION] if is_decided else admission.admit(scope)
+            if not isinstance(decision, Permit):
+                return decision
+            self._permit = decision
+        if self._permit is not None and _has_body(self._scope):
+            # Without a body, to receive is to wait for the client to leave, during the work.
+            self.expects_body = True
+        return None
+
+    async def receive(self) -> Message:
+        """Receive without a slot until the body is complete, then take one again."""
+        permit = self._permit
+        if not self.expects_body or permit is None:
+            return await self._receive()
+        permit.release()
+        message = await self._receive()
+        if message.get("more_body"):
+            piece_bytes = len(message["body"])
+            self._arrived_bytes += piece_bytes
+            if not permit.count_arriving(piece_bytes):
+                raise _RejectedError(OVERLOADED)
+        elif message["type"] == "http.request" and self.expects_body:
+            self.expects_body = False
+            self._forget_body()
+            rejection = permit.acquire()
+            if rejection is not None:
+                raise _RejectedError(rejection)
+        return message
+
+    def _forget_body(self) -> None:
+        """Stop counting the bytes received so far."""
+        if self._arrived_bytes and self._permit is not None:
+            self._permit.count_arriving(-self._arrived_bytes)
+            self._arrived_bytes = 0
+
+    def end_work(self) -> None:
+        """Give everything back."""
+        if self._permit is not None:
+            self._permit.release()
+        self._forget_body()
+
+    # The messages of the application
 
     async def send(self, message: Message) -> None:
+        """Send a message: the start together with the body, on which its headers depend."""
         if message["type"] == "http.response.start":
-            self.status = message["status"]
-            own_headers = message.get("headers", ())
-            message = {**message, "headers": [*own_headers, *self._list_headers()]}
-        elif self._scope["method"] != "HEAD":
-            body = message.get("body", b"")
-            self.sent_bytes += len(body)
-            if len(body) > MAX_WRITE_BYTES:
-                await self._send_in_pieces(message, memoryview(body))
-                return
+            self._start = message
+            return
+        start, self._start = self._start, None
+        if start is not None:
+            if not (self.is_final or message.get("more_body")):
+                start, message = await finish_response(self._scope, start, message)
+            self._begin_response()
+            if self.cors is None:
+                await self._send_start(start)
+            else:
+                await self.cors.send(start, self._send_start, Headers(scope=self._scope))
+        await self._send_body(message)
+
+    async def send_to_websocket(self, message: Message) -> None:
+        """Send a message of a WebSocket."""
+        self._begin_response()
         await self._send(message)
+
+    def _begin_response(self) -> None:
+        """Hold no slot any more: the work is done when the response begins."""
+        if self._permit is not None:
+            self._permit.release()
+        self.expects_body = False
+
+    async def _send_start(self, start: Message) -> None:
+        self.status = start["status"]
+        headers = [*start.get("headers", ()), *self._list_headers()]
+        await self._send({**start, "headers": headers})
 
     def _list_headers(self) -> list[tuple[bytes, bytes]]:
         """Return the headers of this request: cached responses are also sent to other keys."""
         scope = self._scope
-        headers = [self._request_id_header, *scope.get(SCOPE_RATE_LIMIT_HEADERS, ())]
+        request_id: str = scope["state"]["request_id"]
+        headers = [(b"x-request-id", request_id.encode("latin-1"))]
+        headers += scope.get(SCOPE_RATE_LIMIT_HEADERS, ())
         if SCOPE_IGNORED_PARAMETERS in scope:
             ignored: str = scope[SCOPE_IGNORED_PARAMETERS]
             headers.append((IGNORED_HEADER.lower().encode(), ignored.encode()))
@@ -153,20 +308,41 @@ class _ResponseRecorder:
             headers += scope[SCOPE_DEPRECATION].headers
         return headers
 
-    async def _send_in_pieces(self, message: Message, body: memoryview) -> None:
-        """Send a large body piece by piece: the server waits between them for a slow reader."""
+    async def _send_body(self, message: Message) -> None:
+        """Send a body; a large one piece by piece, as the server waits between them for readers."""
+        body = message.get("body", b"")
+        if self._scope["method"] == "HEAD":
+            await self._send(message)
+            return
+        self.sent_bytes += len(body)
+        if len(body) <= MAX_WRITE_BYTES:
+            await self._send(message)
+            return
+        pieces = memoryview(body)
         for start in range(0, len(body), MAX_WRITE_BYTES):
             end = start + MAX_WRITE_BYTES
             more_body = end < len(body) or message.get("more_body", False)
-            await self._send({**message, "body": body[start:end], "more_body": more_body})
+            await self._send({**message, "body": pieces[start:end], "more_body": more_body})
 
     async def send_unless_started(self, error: HttpError) -> None:
         """Send this error unless a response was started."""
         if self.status:
             return
         note_errors(self._scope, [error])
-        for message in build_error_messages(error, ErrorSource.from_scope(self._scope)):
-            await self.send(message)
+        start, body = build_error_messages(error, ErrorSource.from_scope(self._scope))
+        await self._send_start(start)
+        await self._send_body(body)
+
+
+def _has_body(scope: Scope) -> bool:
+    """Return whether the application waits for a body, even an empty one (RFC 9112, 6.3).
+
+    No GET reads one: a body that is announced and never sent must not free the slot.
+    """
+    if scope["type"] == "websocket" or scope["method"] in ("GET", "HEAD"):
+        return False
+    fields = fields_of(scope)
+    return b"content-length" in fields or b"transfer-encoding" in fields
 
 
 _HTTPS_REQUIRED = HttpError(
@@ -176,36 +352,24 @@ _HTTPS_REQUIRED = HttpError(
 )
 
 
-class ForwardedHttpsMiddleware:
-    """Answer 403 unless every `X-Forwarded-Proto` value is `https`. Health probes are exempt.
+def _pass_https(scope: Scope) -> bool:
+    """Return whether every `X-Forwarded-Proto` value is `https`, or the path is exempt.
 
-    No other header of the proxy is trusted here: links in responses use the configured base URL.
-    The server takes the client's address from `X-Forwarded-For`.
+    Health probes are. Other requests have the scheme of the client from then on.
     """
-
-    def __init__(self, app: ASGIApp, exempt_paths: Collection[str] = HEALTH_PATHS) -> None:
-        self.app = app
-        self.exempt_paths = exempt_paths
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or scope["path"] in self.exempt_paths:
-            await self.app(scope, receive, send)
-        elif _is_forwarded_https(scope):
-            scope["scheme"] = "wss" if scope["type"] == "websocket" else "https"
-            await self.app(scope, receive, send)
-        else:
-            await _HTTPS_REQUIRED.to_response()(scope, receive, send)
-
-
-def _is_forwarded_https(scope: Scope) -> bool:
-    """Return whether at least one proxy, and every proxy that adds a value, received HTTPS."""
+    if scope["path"] in HEALTH_PATHS:
+        return True
     schemes = [
         scheme.strip().lower()
         for name, value in scope["headers"]
         if name == b"x-forwarded-proto"
         for scheme in value.split(b",")
     ]
-    return bool(schemes) and all(scheme == b"https" for scheme in schemes)
+    # At least one proxy, and every one that adds a value, must have received HTTPS.
+    if not schemes or any(scheme != b"https" for scheme in schemes):
+        return False
+    scope["scheme"] = "wss" if scope["type"] == "websocket" else "https"
+    return True
 
 
 ALLOWED_METHODS = ("GET", "HEAD", "POST", "PUT")
@@ -235,12 +399,19 @@ EXPOSED_HEADERS = (
 PREFLIGHT_MAX_AGE_SECONDS = 3600
 
 
-class CorsMiddleware(CORSMiddleware):
-    """Starlette's CORS middleware with this service's methods and headers and its error shape."""
+def _is_preflight(scope: Scope) -> bool:
+    if scope["type"] != "http" or scope["method"] != "OPTIONS":
+        return False
+    fields = fields_of(scope)
+    return b"origin" in fields and b"access-control-request-method" in fields
 
-    def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
+
+class CorsPolicy(CORSMiddleware):
+    """Starlette's CORS with this service's methods and headers and its error shape."""
+
+    def __init__(self, origins: Sequence[str]) -> None:
         super().__init__(
-            app,
+            _no_app,
             allow_origins=origins,
             allow_methods=ALLOWED_METHODS,
             allow_headers=ALLOWED_HEADERS,
@@ -269,7 +440,7 @@ class CorsHeaderLines:
     def __init__(self, origins: Sequence[str]) -> None:
         """Prepare the lines for these origins; without any, there is no middleware."""
         vary = b"vary: Origin\r\n" if origins else b""
-        simple_headers = CorsMiddleware(_no_app, origins).simple_headers if origins else {}
+        simple_headers = CorsPolicy(origins).simple_headers if origins else {}
         lines = serialize_headers(
             [(name.lower().encode(), value.encode()) for name, value in simple_headers.items()]
         )

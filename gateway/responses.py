@@ -14,7 +14,7 @@ from typing import Any
 
 import zstandard
 from msgspec import Struct, field
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from gateway.exchange import Header, HeaderList, fields_of, parse_weights, serialize_headers
 from rest.responses import (
@@ -377,38 +377,7 @@ DEFAULT_HEADERS = ENCODED_RESPONSE_HEADERS
 _DEFAULT_NAMES = dict(DEFAULT_HEADERS).keys()
 
 
-class EtagCompressionMiddleware:
-    """Add a strong `ETag` to each 200 of GET and HEAD, answer `If-None-Match`, and compress.
-
-    Streamed responses, and those that already have an `ETag` or `Content-Encoding`, only get
-    the default headers.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        pending_start: Message | None = None
-
-        async def send_finalized(message: Message) -> None:
-            nonlocal pending_start
-            if message["type"] == "http.response.start":
-                pending_start = message  # its headers depend on the body
-                return
-            if pending_start is not None:
-                start, pending_start = pending_start, None
-                if not message.get("more_body"):
-                    start, message = await _finalize_response(scope, start, message)
-                await send(start)
-            await send(message)
-
-        await self.app(scope, receive, send_finalized)
-
-
-async def _finalize_response(
+async def finish_response(
     scope: Scope, start: Message, message: Message
 ) -> tuple[Message, Message]:
     headers: HeaderList = start["headers"]

@@ -14,7 +14,7 @@ import orjson
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.errors import StartError
-from gateway.middleware import AccessLogMiddleware
+from gateway.middleware import RequestMiddleware
 from gateway.rate_limits import RateLimiter
 from gateway.server.config import Application, SharedMemory
 
@@ -112,7 +112,7 @@ def create(shared: SharedMemory) -> Application:
         await send({"type": "http.response.body", "body": body})
 
     return PlainApplication(
-        AccessLogMiddleware(app),
+        RequestMiddleware(app),
         announce_stop=announce_stop,
         get_long_tasks=lambda: frozenset(long_tasks),
     )

@@ -10,7 +10,7 @@ from graphql import GraphQLError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.middleware import AccessLogMiddleware
+from gateway.middleware import RequestMiddleware
 from resolvers.request.errors import DeadlineExceededError
 from rest.dispatch import PathRoute
 from rest.errors import (
@@ -174,7 +174,7 @@ async def test_an_unexpected_exception_in_a_handler_is_masked() -> None:
         raise ZeroDivisionError("secret detail")
 
     route = PathRoute("/v1/units", {"GET": fail})
-    transport = httpx.ASGITransport(AccessLogMiddleware(route.handle))
+    transport = httpx.ASGITransport(RequestMiddleware(route.handle))
     async with httpx.AsyncClient(transport=transport, base_url="https://x") as client:
         assert_is_error(await client.get("/v1/units"), 500, "Server error")
 

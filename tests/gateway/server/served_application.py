@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from gateway.exchange import RawHeaders
-from gateway.middleware import AccessLogMiddleware
+from gateway.middleware import RequestMiddleware
 from gateway.response_cache import BodyLookup, FastPath, FastResponse
 from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits
@@ -92,7 +92,7 @@ async def listen(
     """Serves on a free port, over TLS if there is a context."""
     given_fast_path = GivenFastPath(fast_path, fast_path_by_body)
     application = PlainApplication(
-        app if isinstance(app, AccessLogMiddleware) else AccessLogMiddleware(app),
+        app if isinstance(app, RequestMiddleware) else RequestMiddleware(app),
         admission=admission,
         configured_base_url=base_url,
         websocket_paths=websocket_paths,

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from gateway.middleware import AccessLogMiddleware
+from gateway.middleware import RequestMiddleware
 from gateway.response_cache import FastResponse
 from gateway.server import admission as admission_module
 from gateway.server import http_connection, tls
-from gateway.server.admission import Admission, LoadSheddingMiddleware
+from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits
 from gateway.server.http_connection import APPLICATION_REJECTION_COST, HttpConnection
 from tests.gateway.server.served_application import (
@@ -58,8 +58,8 @@ class App:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def wrapped(self) -> AccessLogMiddleware:
-        return AccessLogMiddleware(LoadSheddingMiddleware(self, self.admission))
+    def wrapped(self) -> RequestMiddleware:
+        return RequestMiddleware(self, self.admission)
 
 
 @asynccontextmanager
