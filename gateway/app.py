@@ -18,7 +18,6 @@ from gateway.exchange import (
     SCOPE_AUTHENTICATED_KEY,
     SCOPE_WAITED_SECONDS,
     get_client_address,
-    wants_explanation,
 )
 from gateway.explain import build_explained_routes
 from gateway.graphql.endpoint import GraphQLEndpoint, serialize_result
@@ -161,15 +160,10 @@ class Gateway(Application):
         )
         assets = public_endpoints.build_asset_routes()
         routes = PathRouter(lambda: [*self.build_routes(), *assets], others)
-        explained = PathRouter(self._build_explained_routes, routes)
-
-        async def route(scope: Scope, receive: Receive, send: Send) -> None:
-            is_explained = scope["type"] == "http" and wants_explanation(scope)
-            await (explained if is_explained else routes)(scope, receive, send)
-
         return RequestMiddleware(
-            route,
+            routes,
             self.admission,
+            explained_app=PathRouter(self._build_explained_routes, routes),
             origins=self.settings.allowed_origins,
             is_behind_proxy=self.settings.behind_proxy,
             base_url=self.configured_base_url,
@@ -236,7 +230,8 @@ class Gateway(Application):
             state.record_cache,
             state.drawing_pool,
             state.processing_pool,
-            _get_origin(request.scope),
+            # No GET changes anything, so none asks for its origin.
+            None if request.method == "GET" else _get_origin(request.scope),
             state.change_hub,
             request.scope[SCOPE_WAITED_SECONDS],
             has_checked_inputs,

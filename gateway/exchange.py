@@ -197,7 +197,7 @@ SCOPE_CLIENT_ADDRESS = "floorgate.client_address"
 """Scope member: the client's address as the proxy in front of the gateway vouches for it."""
 
 EXPLAIN_HEADER: Final = b"floorgate-explain"
-_REQUEST_ID_HEADER: Final = b"x-request-id"
+REQUEST_ID_HEADER: Final = b"x-request-id"
 
 MAX_WRITE_BYTES = 256 << 10
 """The most of a response that is written at a time: a slow reader holds no more than that."""
@@ -224,27 +224,20 @@ def new_request_id() -> str:
     return number.to_bytes(16).hex()  # a third of the time of formatting both parts
 
 
-def wants_explanation(scope: Scope) -> bool:
+def wants_explanation(fields: HeaderFields) -> bool:
     """Return whether a client asks how its request is processed: by any value but `false`."""
-    fields = fields_of(scope)
     return EXPLAIN_HEADER in fields and any(
         value.strip().lower() not in (b"", b"false") for value in fields.list_lines(EXPLAIN_HEADER)
     )
 
 
-def get_request_id(scope: Scope) -> str:
+def get_request_id(fields: HeaderFields) -> str:
     """Return the client's `X-Request-Id` if it is short, plain and not an API key, or a new one."""
-    fields = fields_of(scope)
-    if _REQUEST_ID_HEADER in fields:
-        request_id = fields.list_lines(_REQUEST_ID_HEADER)[0].decode("latin-1")
+    if REQUEST_ID_HEADER in fields:
+        request_id = fields.list_lines(REQUEST_ID_HEADER)[0].decode("latin-1")
         if _SAFE_REQUEST_ID.match(request_id) and not contains_secret(request_id):
             return request_id
     return new_request_id()
-
-
-def has_request_id(scope: Scope) -> bool:
-    """Return whether the client has sent an `X-Request-Id`."""
-    return _REQUEST_ID_HEADER in fields_of(scope)
 
 
 def get_client_address(scope: Scope) -> str:

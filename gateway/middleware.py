@@ -22,6 +22,7 @@ from gateway.exchange import (
     get_request_id,
     log_request,
     serialize_headers,
+    wants_explanation,
 )
 from gateway.responses import finish_response
 from gateway.server.admission import (
@@ -66,7 +67,8 @@ class RequestMiddleware:
 
     Behind a proxy, only its `X-Forwarded-Proto` is trusted here: links in responses use the
     configured `base_url`, and the server takes the client's address from `X-Forwarded-For`.
-    Without `admission`, the protocol alone rejects requests. `origins` are those that CORS allows.
+    Without `admission`, the protocol alone rejects requests. `explained_app` has the requests whose
+    client asks how they are processed. `origins` are those that CORS allows.
     `on_response` is called with the scope after each response.
     """
 
@@ -75,15 +77,18 @@ class RequestMiddleware:
         app: ASGIApp,
         admission: Admission | None = None,
         *,
+        explained_app: ASGIApp | None = None,
         origins: Sequence[str] = (),
         is_behind_proxy: bool = False,
         base_url: str | None = None,
         on_response: Callable[[Scope], None] | None = None,
     ) -> None:
         self._app = app
+        self._explained_app = explained_app or app
         self.admission = admission
         self._cors = CorsPolicy(origins) if origins else None
         self._is_behind_proxy = is_behind_proxy
+        self._may_answer = is_behind_proxy or bool(origins)
         self._base_url = base_url
         self._on_response = on_response
 
@@ -92,16 +97,18 @@ class RequestMiddleware:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        request_id = get_request_id(scope)
+        fields = fields_of(scope)
+        request_id = get_request_id(fields)
         scope.setdefault("state", {})["request_id"] = request_id
         if self._base_url is not None:
             scope[SCOPE_BASE_URL] = self._base_url
         response = _Response(scope, receive, send, self._cors)
         try:
             if scope["type"] == "websocket":  # logs itself, and each of its operations
-                await self._run(scope, receive, response.send_to_websocket, response)
+                await self._run(self._app, receive, response.send_to_websocket, response)
                 return
-            error = await self._respond(scope, receive, response)
+            app = self._explained_app if wants_explanation(fields) else self._app
+            error = await self._respond(app, receive, response)
         finally:
             response.end_work()
         if self._on_response is not None:
@@ -124,7 +131,7 @@ class RequestMiddleware:
         )
 
     async def _respond(
-        self, scope: Scope, receive: Receive, response: "_Response"
+        self, app: ASGIApp, receive: Receive, response: "_Response"
     ) -> BaseException | None:
         """Send the response, and return the exception to log, if any.
 
@@ -132,11 +139,11 @@ class RequestMiddleware:
         and not completed, the server closes the connection, which tells the client.
         """
         try:
-            await self._run(scope, receive, response.send, response)
+            await self._run(app, receive, response.send, response)
             if not response.status:  # the app sent nothing
                 await response.send_unless_started(server_error())
         except (ClientDisconnectedError, ClientDisconnect):
-            response.status = scope.get(SCOPE_EARLY_STATUS, CLIENT_CLOSED_REQUEST)
+            response.status = response.scope.get(SCOPE_EARLY_STATUS, CLIENT_CLOSED_REQUEST)
         except asyncio.CancelledError:  # the graceful shutdown timed out
             await response.send_unless_started(service_unavailable_error(UnavailableCause.RESTART))
         except Exception as error:
@@ -144,9 +151,10 @@ class RequestMiddleware:
             return error
         return None
 
-    async def _run(self, scope: Scope, receive: Receive, send: Send, response: "_Response") -> None:
+    async def _run(self, app: ASGIApp, receive: Receive, send: Send, response: "_Response") -> None:
         """Run the application, or answer in its place."""
-        answer = self._find_answer(scope)
+        scope = response.scope
+        answer = self._find_answer(scope) if self._may_answer else None
         if answer is not None:
             response.cors = None
         else:
@@ -154,7 +162,7 @@ class RequestMiddleware:
             if rejection is None:
                 receive_body = response.receive if response.expects_body else receive
                 try:
-                    await self._app(scope, receive_body, send)
+                    await app(scope, receive_body, send)
                     return
                 except _RejectedError as error:
                     rejection = error.rejection
@@ -190,25 +198,26 @@ class _Response:
     causing any work.
     """
 
+    status = 0
+    sent_bytes = 0
+    is_final = False
+    """Whether the response gets no entity tag and no content coding."""
+    expects_body = False
+    """True until the body is complete, or the response begins without it."""
+    _arrived_bytes = 0
+    """Bytes received of an incomplete body."""
+    _start: Message | None = None
+    """The start of the response, until its body begins."""
+
     def __init__(
         self, scope: Scope, receive: Receive, send: Send, cors: "CorsPolicy | None"
     ) -> None:
-        self._scope = scope
+        self.scope = scope
         self._receive = receive
         self._send = send
         self.cors = cors
-        self.status = 0
-        self.sent_bytes = 0
-        self.is_final = False
-        """Whether the response gets no entity tag and no content coding."""
-        self._start: Message | None = None
-        """The start of the response, until its body begins."""
         decision = scope.get(SCOPE_ADMISSION)
         self._permit = decision if isinstance(decision, Permit) else None
-        self.expects_body = False
-        """True until the body is complete, or the response begins without it."""
-        self._arrived_bytes = 0
-        """Bytes received of an incomplete body."""
 
     # The work of the request
 
@@ -218,13 +227,13 @@ class _Response:
         The protocol may have decided already (`SCOPE_ADMISSION`).
         """
         if self._permit is None and admission is not None:
-            scope = self._scope
+            scope = self.scope
             is_decided = SCOPE_ADMISSION in scope
             decision = scope[SCOPE_ADMISSION] if is_decided else admission.admit(scope)
             if not isinstance(decision, Permit):
                 return decision
             self._permit = decision
-        if self._permit is not None and _has_body(self._scope):
+        if self._permit is not None and _has_body(self.scope):
             # Without a body, to receive is to wait for the client to leave, during the work.
             self.expects_body = True
         return None
@@ -251,15 +260,16 @@ class _Response:
 
     def _forget_body(self) -> None:
         """Stop counting the bytes received so far."""
-        if self._arrived_bytes and self._permit is not None:
-            self._permit.count_arriving(-self._arrived_bytes)
-            self._arrived_bytes = 0
+        assert self._permit is not None
+        self._permit.count_arriving(-self._arrived_bytes)
+        self._arrived_bytes = 0
 
     def end_work(self) -> None:
         """Give everything back."""
-        if self._permit is not None:
+        if self._permit is not None and self._permit.is_held:
             self._permit.release()
-        self._forget_body()
+        if self._arrived_bytes:
+            self._forget_body()
 
     # The messages of the application
 
@@ -271,12 +281,12 @@ class _Response:
         start, self._start = self._start, None
         if start is not None:
             if not (self.is_final or message.get("more_body")):
-                start, message = await finish_response(self._scope, start, message)
+                start, message = await finish_response(self.scope, start, message)
             self._begin_response()
             if self.cors is None:
                 await self._send_start(start)
             else:
-                await self.cors.send(start, self._send_start, Headers(scope=self._scope))
+                await self.cors.send(start, self._send_start, Headers(scope=self.scope))
         await self._send_body(message)
 
     async def send_to_websocket(self, message: Message) -> None:
@@ -286,9 +296,9 @@ class _Response:
 
     def _begin_response(self) -> None:
         """Hold no slot any more: the work is done when the response begins."""
+        self.expects_body = False
         if self._permit is not None:
             self._permit.release()
-        self.expects_body = False
 
     async def _send_start(self, start: Message) -> None:
         self.status = start["status"]
@@ -297,7 +307,7 @@ class _Response:
 
     def _list_headers(self) -> list[tuple[bytes, bytes]]:
         """Return the headers of this request: cached responses are also sent to other keys."""
-        scope = self._scope
+        scope = self.scope
         request_id: str = scope["state"]["request_id"]
         headers = [(b"x-request-id", request_id.encode("latin-1"))]
         headers += scope.get(SCOPE_RATE_LIMIT_HEADERS, ())
@@ -311,25 +321,23 @@ class _Response:
     async def _send_body(self, message: Message) -> None:
         """Send a body; a large one piece by piece, as the server waits between them for readers."""
         body = message.get("body", b"")
-        if self._scope["method"] == "HEAD":
-            await self._send(message)
-            return
-        self.sent_bytes += len(body)
-        if len(body) <= MAX_WRITE_BYTES:
+        size_bytes = 0 if self.scope["method"] == "HEAD" else len(body)
+        self.sent_bytes += size_bytes
+        if size_bytes <= MAX_WRITE_BYTES:
             await self._send(message)
             return
         pieces = memoryview(body)
-        for start in range(0, len(body), MAX_WRITE_BYTES):
+        for start in range(0, size_bytes, MAX_WRITE_BYTES):
             end = start + MAX_WRITE_BYTES
-            more_body = end < len(body) or message.get("more_body", False)
+            more_body = end < size_bytes or message.get("more_body", False)
             await self._send({**message, "body": pieces[start:end], "more_body": more_body})
 
     async def send_unless_started(self, error: HttpError) -> None:
         """Send this error unless a response was started."""
         if self.status:
             return
-        note_errors(self._scope, [error])
-        start, body = build_error_messages(error, ErrorSource.from_scope(self._scope))
+        note_errors(self.scope, [error])
+        start, body = build_error_messages(error, ErrorSource.from_scope(self.scope))
         await self._send_start(start)
         await self._send_body(body)
 

@@ -194,15 +194,18 @@ class CachedResponse(Struct, eq=False, weakref=True):
         self.size_bytes = ENTRY_OVERHEAD_BYTES + len(self._body)
 
     async def prepare_messages(self, scope: Scope) -> tuple[Message, Message]:
-        """Return what `select_messages` returns, after encoding a large body in a thread.
+        """Return the start and body messages for a request: a 304 if `If-None-Match` matches.
 
-        Requests that arrive while it is encoded wait for the same thread.
+        A large body is encoded in a thread. Requests that arrive meanwhile wait for the same one.
         """
         accept_encoding, if_none_match = read_negotiation(scope)
         if not self.is_ready(accept_encoding, if_none_match):
             encoding = choose_encoding(accept_encoding, len(self._body))
             await self._encode_in_thread(encoding)
-        return self._select_messages(scope["method"], accept_encoding, if_none_match)
+        method: str = scope["method"]
+        known = if_none_match if method in TAGGED_METHODS else None
+        encoded, is_match = self.select_encoding(accept_encoding, known)
+        return encoded.write_messages(method, is_match=is_match)
 
     def is_ready(self, accept_encoding: bytes | None, if_none_match: bytes | None) -> bool:
         """Return whether a request can be answered without holding the event loop for long."""
@@ -219,17 +222,6 @@ class CachedResponse(Struct, eq=False, weakref=True):
             return False
         is_match = if_none_match is not None and self._find_match(if_none_match) is not None
         return is_match or encoding == "identity"
-
-    def select_messages(self, scope: Scope) -> tuple[Message, Message]:
-        """Return the start and body messages for a request: a 304 if `If-None-Match` matches."""
-        return self._select_messages(scope["method"], *read_negotiation(scope))
-
-    def _select_messages(
-        self, method: str, accept_encoding: bytes | None, if_none_match: bytes | None
-    ) -> tuple[Message, Message]:
-        known = if_none_match if method in TAGGED_METHODS else None
-        encoded, is_match = self.select_encoding(accept_encoding, known)
-        return encoded.write_messages(method, is_match=is_match)
 
     def select_encoding(
         self, accept_encoding: bytes | None, if_none_match: bytes | None
@@ -380,6 +372,11 @@ _DEFAULT_NAMES = dict(DEFAULT_HEADERS).keys()
 async def finish_response(
     scope: Scope, start: Message, message: Message
 ) -> tuple[Message, Message]:
+    """Return the messages of a complete response, with the headers that each response has.
+
+    A 200 of GET and HEAD gets a strong `ETag`, or becomes a 304 if that is in `If-None-Match`.
+    Any body is compressed, unless it has an `ETag` or a `Content-Encoding` already.
+    """
     headers: HeaderList = start["headers"]
     names = dict(headers)
     if not names.keys() >= _DEFAULT_NAMES:
@@ -405,10 +402,6 @@ async def finish_response(
         common = tuple(names.items())
     else:
         common = tuple(header for header in headers if header[0] != b"content-length")
-    encoded = EncodedResponse(
-        common,
-        encoding,
-        etag_for_encoding(tag, encoding).encode() if tag else b"",
-        content,
-    )
+    etag = etag_for_encoding(tag, encoding).encode() if tag else b""
+    encoded = EncodedResponse(common, encoding, etag, content)
     return encoded.write_messages(method, is_match=known is not None, status=status)

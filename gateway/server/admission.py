@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from abc import abstractmethod
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -250,17 +250,7 @@ class _Slots:
         self.limit = limit
         self.group_limit = group_limit
         self.taken = 0
-        self.taken_by = defaultdict[str, int](int)
-
-    def take(self, group: str) -> None:
-        self.taken += 1
-        self.taken_by[group] += 1
-
-    def give_back(self, group: str) -> None:
-        self.taken -= 1
-        self.taken_by[group] -= 1
-        if not self.taken_by[group]:
-            del self.taken_by[group]
+        self.taken_by: dict[str, int] = {}
 
 
 class Permit:
@@ -275,11 +265,14 @@ class Permit:
 
     def acquire(self) -> Rejection | None:
         """Take a slot, or return the response to send because there is none."""
-        if self._slots.taken >= self._slots.limit:
-            return _OVERLOADED_FOR_KEY if self.group else OVERLOADED
-        if self._slots.taken_by.get(self.group, 0) >= self._slots.group_limit:
-            return self._admission.key_is_busy if self.group else OVERLOADED
-        self._slots.take(self.group)
+        slots, group = self._slots, self.group
+        taken = slots.taken_by.get(group, 0)
+        if slots.taken >= slots.limit:
+            return _OVERLOADED_FOR_KEY if group else OVERLOADED
+        if taken >= slots.group_limit:
+            return self._admission.key_is_busy if group else OVERLOADED
+        slots.taken += 1
+        slots.taken_by[group] = taken + 1
         self.is_held = True
         return None
 
@@ -299,7 +292,11 @@ class Permit:
         """Give the slot back, if it is held."""
         if self.is_held:
             self.is_held = False
-            self._slots.give_back(self.group)
+            slots, group = self._slots, self.group
+            slots.taken -= 1
+            left = slots.taken_by.pop(group) - 1
+            if left:
+                slots.taken_by[group] = left
 
 
 Decision: TypeAlias = Permit | Rejection | None

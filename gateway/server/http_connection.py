@@ -24,22 +24,24 @@ from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
 from uvicorn.server import ServerState
 
 from gateway.exchange import (
+    REQUEST_ID_HEADER,
     SCOPE_CLIENT_ADDRESS,
     SCOPE_EARLY_STATUS,
     STATUS_LINES,
     Exchange,
     FlowControl,
+    HeaderFields,
     HeaderList,
     ProtocolError,
     build_error_messages,
     check_head,
     check_sizes,
     default_lines,
+    fields_of,
     get_client_address,
     get_forwarded_address,
     get_request_id,
     group_address,
-    has_request_id,
     log_request,
     new_request_id,
     serialize_headers,
@@ -500,9 +502,10 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
             return
         self._is_answered = True
         self._scope["method"] = method.decode()
-        self._send_answer(self._scope["method"], response, get_request_id(self._scope))
+        fields = HeaderFields(self._headers)
+        self._send_answer(self._scope["method"], response, get_request_id(fields))
         # The response to a client's own id is never repeated: each request has another one.
-        if not has_request_id(self._scope):
+        if REQUEST_ID_HEADER not in fields:
             self._repeatable = response
 
     def _send_answer(self, method: str, response: "FastResponse", request_id: str) -> None:
@@ -701,7 +704,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
     def _reject(self, exchange: Exchange, rejection: Rejection) -> None:
         exchange.response_started = exchange.response_complete = True
         scope, error = exchange.scope, rejection.error
-        request_id = get_request_id(scope)
+        request_id = get_request_id(fields_of(scope))
         start, body = build_error_messages(error, ErrorSource.from_scope(scope, request_id))
         lines = serialize_headers(start["headers"])
         if not exchange.keep_alive:

@@ -9,7 +9,6 @@ import pytest
 import yaml
 import zstandard
 from starlette.requests import Request
-from starlette.types import Message
 
 from gateway import public_endpoints as health_module
 from gateway import responses as compression
@@ -25,24 +24,21 @@ REQUEST = Request({"type": "http"})
 YAML = "/v1/openapi.yaml"
 
 
-def select(response: CachedResponse, **headers: str) -> tuple[Message, Message]:
-    """The messages for a GET with these headers."""
+async def body_of(response: CachedResponse, **headers: str) -> bytes:
+    """The body that a GET with these headers gets."""
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    return response.select_messages({"type": "http", "method": "GET", "headers": raw})
-
-
-def body_of(response: CachedResponse, **headers: str) -> bytes:
-    body: bytes = select(response, **headers)[1]["body"]
-    return body
+    _, body = await response.prepare_messages({"type": "http", "method": "GET", "headers": raw})
+    content: bytes = body["body"]
+    return content
 
 
 async def test_both_formats_describe_the_same() -> None:
     openapi = OpenApiEndpoints("https://maps.example")
     as_json = await openapi.get_document("/v1/openapi.json")
     as_yaml = await openapi.get_document(YAML)
-    described = orjson.loads(body_of(as_json))
+    described = orjson.loads(await body_of(as_json))
     assert described["servers"][0]["url"].startswith("https://maps.example")
-    assert yaml.load(body_of(as_yaml), yaml.CSafeLoader) == described
+    assert yaml.load(await body_of(as_yaml), yaml.CSafeLoader) == described
 
 
 async def test_a_document_is_rendered_and_compressed_once_for_all_clients(
@@ -64,10 +60,10 @@ async def test_a_document_is_rendered_and_compressed_once_for_all_clients(
     openapi = OpenApiEndpoints(None)
     responses = await asyncio.gather(*(openapi.get_document(YAML) for _ in range(3)))
     assert sorted(calls) == ["gzip", "identity", "yaml", "zstd"]  # by the thread
-    plain, gzipped, zstd = (
-        [body_of(response, accept_encoding=coding) for response in responses]
+    plain, gzipped, zstd = [
+        [await body_of(response, accept_encoding=coding) for response in responses]
         for coding in ("identity", "gzip", "zstd")
-    )
+    ]
     assert len(calls) == 4
     assert gzip.decompress(gzipped[0]) == zstandard.decompress(zstd[0]) == plain[0]
 
@@ -87,7 +83,7 @@ async def test_the_event_loop_goes_on_while_a_document_is_rendered(
     request = asyncio.create_task(OpenApiEndpoints(None).get_document(YAML))
     await rendering.wait()
     proceed.set()
-    assert body_of(await request) == b"openapi: 3.1.0"
+    assert await body_of(await request) == b"openapi: 3.1.0"
 
 
 async def test_a_gateway_that_is_about_to_stop_is_live_and_serves_but_is_not_ready(
