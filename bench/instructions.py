@@ -126,7 +126,7 @@ async def count_workloads(
         base_url=BASE_URL,
     )
     gateway = Gateway(settings)
-    async with gateway.lifespan(None):  # type: ignore[arg-type]
+    async with gateway.run():
         application = Application(gateway, directory.key)
         await gateway.warm_up()
         counts = []

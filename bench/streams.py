@@ -11,6 +11,7 @@ from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import orjson
+import uvloop
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
@@ -25,7 +26,6 @@ from bench.harness import Row, Run, experiment
 from bench.load.generator import LatencySummary
 from bench.load.servers import Client, PeerError, PeerServer, start_peer
 from bench.peers.peer import HOST, with_settings
-from gateway.server.worker import EventLoop
 
 MAX_OPENING = 50
 """Streams that are opened at a time."""
@@ -222,6 +222,6 @@ def followers(run: Run, followers: int = 1_000, writes: int = 50) -> Iterator[Ro
         with (
             start_peer(FOLLOWED, directory) as server,
             closing(Client(server)) as client,
-            asyncio.Runner(loop_factory=EventLoop) as runner,
+            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
         ):
             yield runner.run(measure_followers(server, client, transport, followers, writes))

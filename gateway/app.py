@@ -85,7 +85,7 @@ def create_application(settings: Settings, shared: SharedMemory) -> Application:
 
 
 class Gateway(Application):
-    """The application of a worker, and its settings. `state` exists while its lifespan runs."""
+    """The application of a worker, and its settings. `state` exists while it runs."""
 
     admission: Admission
     websocket_paths = frozenset({GRAPHQL_PATH.encode()})
@@ -155,9 +155,7 @@ class Gateway(Application):
     def build_app(self) -> ASGIApp:
         """Build the routes and wrap them in middleware, innermost first."""
         websockets = WebSocketRoute(GRAPHQL_PATH, self._build_websocket_endpoint())
-        others = Router(
-            [websockets], redirect_slashes=False, default=_send_not_found, lifespan=self.lifespan
-        )
+        others = Router([websockets], redirect_slashes=False, default=_send_not_found)
         assets = public_endpoints.build_asset_routes()
         routes = PathRouter(lambda: [*self.build_routes(), *assets], others)
         return RequestMiddleware(
@@ -198,7 +196,7 @@ class Gateway(Application):
         return WebSocketEndpoint(self.stream_services, self.documents, origins, GRAPHQL_PATH)
 
     @asynccontextmanager
-    async def lifespan(self, _: Router) -> AsyncIterator[None]:
+    async def run(self) -> AsyncIterator[None]:
         """Set `state` while the application runs. Raises StartError."""
         async with (
             open_state(self.settings, self.write_counter, self.rate_limiter) as state,

@@ -93,9 +93,6 @@ class RequestMiddleware:
         self._on_response = on_response
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
         started = time.perf_counter()
         fields = fields_of(scope)
         request_id = get_request_id(fields)

@@ -343,7 +343,7 @@ async def gateway_client(
 async def run_gateway(settings: Settings) -> AsyncIterator[Gateway]:
     """A gateway that has started."""
     gateway = Gateway(settings)
-    async with gateway.lifespan(None):  # type: ignore[arg-type]
+    async with gateway.run():
         yield gateway
 
 

@@ -5,6 +5,7 @@ Imports little, because the supervisor imports it too and needs no application.
 
 import signal
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -41,6 +42,13 @@ class Application:
     def get_fast_path(self) -> "FastPath | None":
         """Return the fast path; connections ask for it once the application has started."""
         return None
+
+    def run(self) -> AbstractAsyncContextManager[None]:
+        """Return what is entered to start the application, and left to stop it.
+
+        Raises StartError if it cannot start.
+        """
+        return nullcontext()
 
     async def warm_up(self) -> None:
         """Prepare what only later requests need. Run as a task once the service is ready."""

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import fcntl
 import socket
+import ssl
 import struct
 import termios
 from collections.abc import Callable, Iterable
@@ -311,7 +312,7 @@ _UNSENT_BYTES = 128 << 10
 
 
 class Listener:
-    """Accepts the connections of one listening socket: what uvicorn needs of an asyncio server."""
+    """Accepts the connections of one listening socket."""
 
     def __init__(
         self,
@@ -319,14 +320,20 @@ class Listener:
         sock: socket.socket,
         table: ConnectionTable,
         headers: Iterable[tuple[str, str]] = (),
-        **tls_options: Any,
+        tls_context: ssl.SSLContext | None = None,
     ) -> None:
-        self.sockets = (sock,)
+        """Refuse connections beyond the limits with these `headers`; without TLS, with a 503."""
         self._create_protocol = create_protocol
         self._sock = sock
         self._table = table
-        self._tls_options = tls_options
-        """`ssl` and its timeouts; empty for plain HTTP."""
+        self._tls_options: dict[str, Any] = {}
+        if tls_context is not None:
+            self._tls_options = {
+                "ssl": tls_context,
+                "ssl_handshake_timeout": table.limits.handshake_seconds,
+                # A slow reader may need that long for what is left; the table closes slower ones.
+                "ssl_shutdown_timeout": table.limits.body_seconds,
+            }
         self._refusal = _build_refusal(headers)
         self._lingering = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -350,9 +357,6 @@ class Listener:
         for connection in list(self._silent):
             if not connection.has_input():
                 self._close_silent(connection)
-
-    async def wait_closed(self) -> None:
-        """Return at once: nothing is left to wait for."""
 
     def _accept(self) -> None:
         for _ in range(MAX_ACCEPTED_AT_ONCE):

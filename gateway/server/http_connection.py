@@ -4,9 +4,9 @@ A request passes, in this order: its turn to be parsed, the limits and rules of 
 path, the reading of the response before it, admission, the application. `HttpConnection` shows this
 order, and its collaborators hold what belongs to one step: `FlowControl`, `BodyPace`,
 `AwaitedBody`, `RejectedClient`, and the `Exchange` of one request.
-uvicorn runs the server and its lifespan. Its own protocol limits neither how long headers and
-bodies may take to arrive, nor the size of headers, nor how long a client may leave its response
-unread. See docs/decisions/server/connections.md.
+uvicorn's protocol limits neither how long headers and bodies may take to arrive, nor the size of
+headers, nor how long a client may leave its response unread.
+See docs/decisions/server/connections.md.
 """
 
 import asyncio
@@ -161,23 +161,19 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         self,
         application: Application,
         app: ASGIApp,
-        proxy_hops: int,
-        *,
-        config: uvicorn.Config,
         server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
+        websocket_config: uvicorn.Config,
+        proxy_hops: int = 0,
     ) -> None:
-        """Serve `app`, of an application; uvicorn gives the arguments after `proxy_hops`."""
+        """Serve `app`, which the application has built."""
         super().__init__()
         self._application = application
         self._app = app
         self._fast_path = application.get_fast_path()
         self._proxy_hops = proxy_hops
-        self._config = config
+        self._websocket_config = websocket_config
         self.server_state = server_state
-        self._app_state = app_state
-        self.loop = _loop or asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._parser: Any = httptools.HttpRequestParser(self)
         # A request behind one that closes the connection is parsed and not answered.
         self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
@@ -346,7 +342,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
             "scheme": self._scheme,
             "root_path": "",
             "headers": self._headers,
-            "state": self._app_state.copy(),
+            "state": {},
         }
 
     def on_url(self, url: bytes) -> None:
@@ -908,7 +904,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         self.server_state.connections.discard(cast(Any, self))
         self._stop_idle_timer()
         protocol = WebSocketProtocol(
-            config=self._config, server_state=self.server_state, app_state=self._app_state
+            config=self._websocket_config, server_state=self.server_state, app_state={}
         )
         protocol.connection = self.connection
         protocol.connection_made(self.transport)

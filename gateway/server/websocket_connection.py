@@ -6,7 +6,8 @@ unread. See docs/decisions/server/subscriptions.md.
 
 from typing import Any, cast
 
-from starlette.types import Scope
+import uvicorn
+from starlette.types import ASGIApp, Scope
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from gateway.exchange import SCOPE_AUTHENTICATED_KEY, SCOPE_CLIENT_ADDRESS, group_address
@@ -181,3 +182,21 @@ class WebSocketProtocol(ScheduledInput, WebSocketsSansIOProtocol):
         """Close nothing: the application ends the WebSocket when the worker drains."""
         if self.transport.is_closing() and not self.connection.has_unacked_output():
             self.transport.abort()  # over TLS, do not wait until the client closes too
+
+
+def build_websocket_config(app: ASGIApp) -> uvicorn.Config:
+    """Configure uvicorn's protocol for an application."""
+    config = uvicorn.Config(
+        app,
+        http=cast(Any, WebSocketProtocol),  # or it would import its own
+        ws=WebSocketProtocol,
+        ws_max_size=MAX_MESSAGE_BYTES,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=PING_SECONDS,
+        ws_per_message_deflate=False,  # its state takes more memory than all else of a WebSocket
+        interface="asgi3",
+        proxy_headers=False,
+        log_config=None,
+    )
+    config.load()
+    return config

@@ -1,4 +1,4 @@
-"""One serving process: uvicorn on sockets already bound, drained on SIGTERM or SIGINT."""
+"""One serving process: on sockets already bound, drained on SIGTERM or SIGINT."""
 
 import asyncio
 import contextlib
@@ -15,13 +15,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import AsyncExitStack
+from email.utils import formatdate
 from pathlib import Path
 from types import FrameType
 from typing import Any, cast
 
-import uvicorn
 import uvloop
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.server import ServerState
 
 from gateway.errors import StartError, TlsError
 from gateway.rate_limits import ArrivalTables
@@ -43,16 +44,14 @@ from gateway.server.config import (
 )
 from gateway.server.connections import ConnectionTable, Listener
 from gateway.server.http_connection import HttpConnection
-from gateway.server.websocket_connection import (
-    MAX_MESSAGE_BYTES,
-    PING_SECONDS,
-    WebSocketProtocol,
-)
+from gateway.server.websocket_connection import build_websocket_config
 from storage.mongo.shared_memory import WriteCounter
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, RETIRE_SIGNAL)
 _YOUNG_OBJECTS = 10_000
 """New objects after which the youngest are collected: a millisecond of work at most."""
+_TICK_SECONDS = 0.1
+"""The time in which a signal is noticed, and between two looks at the date."""
 _POLL_SECONDS = 0.05
 _IDLE_SECONDS = 1.0
 """The time for requests that are on their way on idle connections when the service stops."""
@@ -62,29 +61,38 @@ _RETIRED_IDLE_SHARE = 0.8
 _logger = logging.getLogger("floorgate.server")
 
 
-class UvicornServer(uvicorn.Server):
-    """uvicorn's server that reports when it serves, and returns after a signal.
-
-    `guard` wraps the ASGI application that is served.
-    """
+class WorkerServer:
+    """Serve an application: start it, accept connections, and drain after a signal."""
 
     def __init__(
         self,
         server_config: ServerConfig,
         application: Application,
-        guard: "LifespanGuard",
         table: ConnectionTable,
         on_ready: Callable[[], None],
+        on_long_tasks: Callable[[], None] = lambda: None,
     ) -> None:
-        super().__init__(build_uvicorn_config(server_config, application, guard))
+        """Call `on_ready` when the server serves.
+
+        Call `on_long_tasks` if it has to wait for long tasks when it has drained.
+        """
         self._server_config = server_config
         self._application = application
-        self._warming_up: asyncio.Task[None] | None = None
-        self.on_long_tasks: Callable[[], None] = lambda: None
-        """Called if the server has to wait for long tasks when it has drained."""
+        self._app = application.build_app()
+        certificate = server_config.certificate
+        self._tls_context = certificate and tls.create_ssl_context(*map(Path, certificate))
+        self._websocket_config = build_websocket_config(self._app)
         self._table = table
         self._on_ready = on_ready
+        self._on_long_tasks = on_long_tasks
+        self._state = ServerState()
+        self._listeners: list[Listener] = []
+        self._headers = [(name.encode(), value.encode()) for name, value in server_config.headers]
         self._serve_task: asyncio.Task[Any] | None = None
+        self._is_started = False
+        self._must_stop = False
+        self.is_forced = False
+        """Whether a second SIGINT has ended the draining."""
         self._accept_until = 0.0
         """When to stop accepting connections, once a signal has come."""
         self._idle_seconds = 0.0
@@ -92,17 +100,61 @@ class UvicornServer(uvicorn.Server):
         self._long_tasks_until = 0.0
         """When to cancel long tasks too: only a reload waits for them after draining."""
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+    async def serve(self, sockets: Sequence[socket.socket]) -> None:
+        """Serve until a signal, and drain. Raises StartError."""
         self._serve_task = asyncio.current_task()
-        if self.should_exit:
-            return
-        await super().startup(sockets)
-        if self.started and not self.should_exit:
-            set_up_garbage_collection()
-            self._on_ready()
-            self._warming_up = asyncio.create_task(self._complete_start())
+        with self._capture_signals():
+            await self.serve_until_stopped(sockets)
 
-    async def _complete_start(self) -> None:
+    async def serve_until_stopped(self, sockets: Sequence[socket.socket]) -> None:
+        """Serve until `stop` is called, and drain. Raises StartError."""
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(self._application.run())
+            except Exception as error:
+                raise _to_start_error(error) from error
+            self._is_started = True
+            self._renew_headers()
+            self._listeners = [self._listen(sock) for sock in sockets]
+            self._on_ready()
+            warming_up = asyncio.create_task(self._warm_up())
+            while not self._must_stop or time.monotonic() < self._accept_until:
+                await asyncio.sleep(_TICK_SECONDS)
+                self._renew_headers()
+                if self.is_forced:
+                    break
+            warming_up.cancel()
+            for listener in self._listeners:
+                listener.close()
+            for sock in sockets:
+                sock.close()
+            await self._shut_down()
+            try:
+                async with asyncio.timeout(GRACE_SECONDS):
+                    await stack.aclose()
+            except TimeoutError:
+                _logger.error("The application did not stop in time")
+            except Exception as error:
+                _logger.error("The application did not stop cleanly", exc_info=error)
+
+    def _listen(self, sock: socket.socket) -> Listener:
+        create_protocol = functools.partial(
+            HttpConnection,
+            self._application,
+            self._app,
+            self._state,
+            self._websocket_config,
+            self._server_config.proxy_hops,
+        )
+        headers = self._server_config.headers
+        return Listener(create_protocol, sock, self._table, headers, self._tls_context)
+
+    def _renew_headers(self) -> None:
+        """Have responses tell the date."""
+        date = (b"date", formatdate(usegmt=True).encode())
+        self._state.default_headers = [date, *self._headers]
+
+    async def _warm_up(self) -> None:
         """Prepare what was left out to be ready early."""
         try:
             await self._application.warm_up()
@@ -111,29 +163,14 @@ class UvicornServer(uvicorn.Server):
         finally:
             gc.freeze()  # that, too, is there for ever
 
-    async def on_tick(self, counter: int) -> bool:
-        should_exit = await super().on_tick(counter)
-        return should_exit and (self.force_exit or time.monotonic() >= self._accept_until)
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        if self._warming_up is not None:
-            self._warming_up.cancel()
-        for server in self.servers:
-            server.close()
-        for listener in sockets or ():
-            listener.close()
+    async def _shut_down(self) -> None:
+        """Let requests end."""
         self._application.end_streams()
         await self._drain(self._server_config.drain_seconds)
         if long_tasks := self._get_spared_tasks():
             await self._wait_for_long_tasks(long_tasks)
-            has_ended = long_tasks.isdisjoint(self.server_state.tasks)
+            has_ended = long_tasks.isdisjoint(self._state.tasks)
             await self._drain(GRACE_SECONDS if has_ended else 0)
-        try:
-            async with asyncio.timeout(GRACE_SECONDS):
-                if not self.force_exit:
-                    await self.lifespan.shutdown()
-        except TimeoutError:
-            _logger.error("The application did not stop in time")
 
     async def _drain(self, seconds: float) -> None:
         """Wait for all connections to end; cancel the requests that take too long."""
@@ -146,12 +183,12 @@ class UvicornServer(uvicorn.Server):
     async def _wait_for_connections(self) -> None:
         """Wait for all connections to end, and close idle ones after a while."""
         accepted_until = time.monotonic()
-        while (len(self._table) or self.server_state.tasks) and not self.force_exit:
-            await super().on_tick(0)  # responses have the current date
+        while (len(self._table) or self._state.tasks) and not self.is_forced:
+            self._renew_headers()
             if time.monotonic() >= accepted_until + self._idle_seconds:
-                for listener in cast(list[Listener], self.servers):
+                for listener in self._listeners:
                     listener.close_silent_connections()
-                for connection in cast(list[HttpConnection], list(self.server_state.connections)):
+                for connection in cast(list[HttpConnection], list(self._state.connections)):
                     connection.close_if_idle()
             await asyncio.sleep(_POLL_SECONDS)
 
@@ -159,54 +196,55 @@ class UvicornServer(uvicorn.Server):
         return self._application.get_long_tasks() if self._waits_for_long_tasks() else frozenset()
 
     def _waits_for_long_tasks(self) -> bool:
-        return time.monotonic() < self._long_tasks_until and not self.force_exit
+        return time.monotonic() < self._long_tasks_until and not self.is_forced
 
     async def _wait_for_long_tasks(self, tasks: frozenset[asyncio.Task[Any]]) -> None:
         """Wait until they have ended, responses included, or it is too late."""
-        self.on_long_tasks()
+        self._on_long_tasks()
         _logger.info("Waiting for imports and maps in progress, which the reload does not end")
-        while self._waits_for_long_tasks() and not tasks.isdisjoint(self.server_state.tasks):
+        while self._waits_for_long_tasks() and not tasks.isdisjoint(self._state.tasks):
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _cancel_requests(self) -> None:
         """Let the application answer 503 to the requests that take too long."""
-        if tasks := list(self.server_state.tasks - self._get_spared_tasks()):
+        if tasks := list(self._state.tasks - self._get_spared_tasks()):
             _logger.error("%d requests did not end in time", len(tasks))
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks, timeout=GRACE_SECONDS)
 
     @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        """Handle signals as uvicorn does, without raising them again: draining exits with 0.
+    def _capture_signals(self) -> Generator[None, None, None]:
+        """Drain on a signal.
 
-        Ignore them afterwards. A service that stops may signal a worker that a reload has retired
-        while that one ends, and it would be killed before its last log lines are written.
+        Ignore signals afterwards. A service that stops may signal a worker that a reload has
+        retired while that one ends, and it would be killed before its last log lines are written.
         """
         for number in STOP_SIGNALS:
-            signal.signal(number, self.handle_exit)
+            signal.signal(number, self.stop)
         try:
             yield
         finally:
             for number in STOP_SIGNALS:
                 signal.signal(number, signal.SIG_IGN)
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        is_first = not self.should_exit
-        super().handle_exit(sig, frame)
-        self._table.is_draining = True
+    def stop(self, number: int, _: FrameType | None = None) -> None:
+        """Stop as this signal asks for; a second SIGINT ends the draining."""
+        is_first = not self._must_stop
+        self.is_forced |= self._must_stop and number == signal.SIGINT
+        self._must_stop = self._table.is_draining = True
         drain_seconds = self._server_config.drain_seconds
         now = time.monotonic()
-        if sig == RETIRE_SIGNAL:
+        if number == RETIRE_SIGNAL:
             self._long_tasks_until = now + MAX_LONG_TASK_SECONDS
             self._idle_seconds = _RETIRED_IDLE_SHARE * drain_seconds
         else:
             self._long_tasks_until = min(self._long_tasks_until, now + drain_seconds)
             self._idle_seconds = min(_IDLE_SECONDS, drain_seconds / 2)
             self._application.announce_stop()
-            if is_first and sig == signal.SIGTERM:  # Ctrl-C involves no balancer
+            if is_first and number == signal.SIGTERM:  # Ctrl-C involves no balancer
                 self._accept_until = now + self._server_config.drain_notice_seconds
-        if self._serve_task is not None and not self.started:  # do not wait for the start
+        if self._serve_task is not None and not self._is_started:  # do not wait for the start
             self._serve_task.get_loop().call_soon_threadsafe(self._serve_task.cancel)
 
 
@@ -222,111 +260,7 @@ def set_up_garbage_collection() -> None:
     gc.enable()
 
 
-def build_uvicorn_config(
-    server_config: ServerConfig, application: Application, guard: "LifespanGuard"
-) -> uvicorn.Config:
-    """Configure uvicorn: our protocol and log, and no headers added by uvicorn."""
-    certificate = server_config.certificate
-    secure: dict[str, Any] = {}
-    if certificate is not None:
-        context = tls.create_ssl_context(Path(certificate[0]), Path(certificate[1]))
-        secure["ssl_context_factory"] = lambda config, default: context
-    return uvicorn.Config(
-        guard,
-        http=cast(
-            Any,
-            functools.partial(HttpConnection, application, guard.app, server_config.proxy_hops),
-        ),
-        ws=WebSocketProtocol,
-        ws_max_size=MAX_MESSAGE_BYTES,
-        ws_ping_interval=PING_SECONDS,
-        ws_ping_timeout=PING_SECONDS,
-        ws_per_message_deflate=False,  # its state takes more memory than all else of a WebSocket
-        lifespan="on",
-        interface="asgi3",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        headers=list(server_config.headers),
-        **secure,
-    )
-
-
 _RESERVED_FILES = 256
-
-
-class EventLoop(uvloop.Loop):
-    """An event loop that accepts connections within limits, and bounds TLS handshakes.
-
-    `headers` are sent with the 503 to connections beyond the limits.
-    """
-
-    def __init__(
-        self,
-        table: ConnectionTable | None = None,
-        headers: Sequence[tuple[str, str]] = (),
-    ) -> None:
-        super().__init__()
-        self.connections = ConnectionTable(ConnectionLimits()) if table is None else table
-        self._headers = headers
-
-    async def create_server(self, *args: Any, **options: Any) -> Any:
-        """Accept the connections of the socket `sock`, as uvicorn asks for."""
-        [create_protocol] = args
-        tls_options = {}
-        if options.get("ssl") is not None:
-            tls_options = {
-                "ssl": options["ssl"],
-                "ssl_handshake_timeout": self.connections.limits.handshake_seconds,
-                # A slow reader may need that long for what is left; the table closes slower ones.
-                "ssl_shutdown_timeout": self.connections.limits.body_seconds,
-            }
-        return Listener(
-            create_protocol, options["sock"], self.connections, self._headers, **tls_options
-        )
-
-
-class LifespanGuard:
-    """Wrap an application and record the exception that prevented its start.
-
-    HTTP requests go to the application itself.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-        self.error: Exception | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._run_lifespan(scope, receive, send)
-        else:
-            await self.app(scope, receive, send)
-
-    async def _run_lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the lifespan. Frameworks put tracebacks into its messages: do not pass these on."""
-        started = False
-        failure: Exception | None = None
-
-        async def watch(message: Message) -> None:
-            nonlocal started, failure
-            if message["type"].endswith(".failed"):
-                failure = StartError(message.get("message", ""))
-                return
-            started = started or message["type"] == "lifespan.startup.complete"
-            await send(message)
-
-        try:
-            await self.app(scope, receive, watch)
-        except asyncio.CancelledError:
-            return
-        except Exception as error:
-            failure = error
-        if failure is not None and started:
-            _logger.error("The application did not stop cleanly", exc_info=failure)
-        elif failure is not None:
-            self.error = failure
-            await send({"type": "lifespan.startup.failed"})
 
 
 def run_worker(
@@ -343,25 +277,30 @@ def run_worker(
     application cannot start.
     """
     limits = bound_by_open_files(server_config.limits, _raise_open_file_limit())
+
+    def begin_to_serve() -> None:
+        set_up_garbage_collection()
+        on_ready()
+
     try:
-        application = server_config.create_application(shared)
-        guard = LifespanGuard(application.build_app())
-        table = ConnectionTable(limits)
-        server = UvicornServer(server_config, application, guard, table, on_ready)
-        server.on_long_tasks = on_long_tasks
+        server = WorkerServer(
+            server_config,
+            server_config.create_application(shared),
+            ConnectionTable(limits),
+            begin_to_serve,
+            on_long_tasks,
+        )
     except Exception as error:
         raise _to_start_error(error) from error
     try:
-        with asyncio.Runner(loop_factory=lambda: EventLoop(table, server_config.headers)) as runner:
-            runner.run(server.serve(list(listeners)))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(server.serve(listeners))
     except asyncio.CancelledError:
         return 0  # stopped while it was starting
-    except SystemExit:
-        raise _to_start_error(guard.error) from guard.error
-    return EXIT_FORCED if server.force_exit else 0
+    return EXIT_FORCED if server.is_forced else 0
 
 
-def _to_start_error(error: BaseException | None) -> StartError:
+def _to_start_error(error: Exception) -> StartError:
     if isinstance(error, (StartError, TlsError)):
         return StartError(str(error))
     _logger.critical("The service cannot start", exc_info=error)

@@ -17,13 +17,12 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 
 from gateway.app import Gateway
 from gateway.response_cache import FastPath, FastResponse
-from gateway.server import worker
-from gateway.server.config import ServerConfig
-from gateway.server.connections import ConnectionTable, Listener
+from gateway.server.config import Application, ServerConfig
+from gateway.server.connections import ConnectionTable
+from gateway.server.worker import WorkerServer
 from gateway.settings import Settings
 from storage.cache import change_feed
 from tests.waiting import TIMEOUT_SECONDS
@@ -207,26 +206,20 @@ async def serve_with_fast_path(
     monkeypatch.setattr(FastPath, "look_up", counting)
     gateway = Gateway(settings)
     service = ServerConfig(lambda _: gateway, headers=(("x-content-type-options", "nosniff"),))
-    guard = worker.LifespanGuard(gateway.build_app())
-    config = worker.build_uvicorn_config(service, gateway, guard)
-    server = uvicorn.Server(config)
-
-    async def create_server(create_protocol: Any, *, sock: socket.socket, **_: Any) -> Listener:
-        return Listener(create_protocol, sock, ConnectionTable(service.limits))
-
-    monkeypatch.setattr(asyncio.get_running_loop(), "create_server", create_server)
-    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+    is_ready = asyncio.Event()
+    monkeypatch.setattr(gateway, "warm_up", Application().warm_up)
+    server = WorkerServer(service, gateway, ConnectionTable(service.limits), is_ready.set)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         # As uvloop does; else a response in two parts waits 40 ms for the client's kernel.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        serving = asyncio.create_task(server._serve([listener]))
+        serving = asyncio.create_task(server.serve_until_stopped([listener]))
         async with asyncio.timeout(TIMEOUT_SECONDS):
             while not (
-                server.started and gateway.state and gateway.state.change_feed.take_snapshot()
+                is_ready.is_set() and gateway.state and gateway.state.change_feed.take_snapshot()
             ):
                 if serving.done():  # it could not start
                     await serving
                 await asyncio.sleep(0.01)
         yield FastPathServer(gateway, listener.getsockname()[1], found)
-        server.should_exit = True
+        server.stop(signal.SIGINT)
         await serving

@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from gateway.rate_limits import RateLimiter
 from gateway.server.config import Application, SharedMemory
 
 
-async def _lifespan(receive: Receive, send: Send) -> None:
-    await receive()
+@contextlib.asynccontextmanager
+async def _run() -> AsyncIterator[None]:
     if marker := os.environ.get("SMALL_APP_STARTING"):
         Path(marker).touch()
     if broken := os.environ.get("SMALL_APP_BROKEN"):
@@ -33,13 +34,11 @@ async def _lifespan(receive: Receive, send: Send) -> None:
         await asyncio.sleep(0.05)
     if started := os.environ.get("SMALL_APP_PIDS"):
         (Path(started) / str(os.getpid())).touch()
-    await send({"type": "lifespan.startup.complete"})
-    await receive()
+    yield
     if last := os.environ.get("SMALL_APP_END"):
         atexit.register(_log_at_the_end, Path(last))
     sys.stderr.write("application stopped\n")
     sys.stderr.flush()
-    await send({"type": "lifespan.shutdown.complete"})
 
 
 def _log_at_the_end(folder: Path) -> None:
@@ -79,9 +78,6 @@ def create(shared: SharedMemory) -> Application:
         is_stopping = True
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await _lifespan(receive, send)
-            return
         nonlocal sleeping
         word, _, seconds = scope["path"][1:].partition("/")
         if word == "exit":
@@ -113,6 +109,7 @@ def create(shared: SharedMemory) -> Application:
 
     return PlainApplication(
         RequestMiddleware(app),
+        run=_run,
         announce_stop=announce_stop,
         get_long_tasks=lambda: frozenset(long_tasks),
     )
@@ -121,10 +118,7 @@ def create(shared: SharedMemory) -> Application:
 def create_expected_failure(shared: SharedMemory) -> Application:
     """Its start fails with a sentence, as it does without MongoDB."""
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        raise StartError("MongoDB is not there: give another --mongo-url")
-
-    return PlainApplication(app)
+    raise StartError("MongoDB is not there: give another --mongo-url")
 
 
 def create_fault(shared: SharedMemory) -> Application:

@@ -46,7 +46,7 @@ def service(world: World, monkeypatch: pytest.MonkeyPatch) -> Gateway:
 @asynccontextmanager
 async def start(service: Gateway, key: str | None) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the service."""
-    async with service.lifespan(None), open_client(service, key) as client:  # type: ignore[arg-type]
+    async with service.run(), open_client(service, key) as client:
         yield client
 
 

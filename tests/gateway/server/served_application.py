@@ -6,23 +6,23 @@ import ssl
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, ParamSpec, cast
+from typing import Any, ParamSpec
 
 import orjson
-import uvicorn
+import uvloop
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from gateway.exchange import RawHeaders
 from gateway.middleware import RequestMiddleware
 from gateway.response_cache import BodyLookup, FastPath, FastResponse
+from gateway.server import connections
 from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits
 from gateway.server.connections import ConnectionTable
 from gateway.server.http_connection import HttpConnection
 from gateway.server.server import open_listeners
-from gateway.server.websocket_connection import MAX_MESSAGE_BYTES, WebSocketProtocol
-from gateway.server.worker import EventLoop
+from gateway.server.websocket_connection import build_websocket_config
 from rest.bodies import receive_body
 from tests.gateway.small_app import PlainApplication
 from tests.waiting import TIMEOUT_SECONDS
@@ -99,27 +99,13 @@ async def listen(
         get_fast_path=lambda: given_fast_path,
     )
     served = application.build_app()
-    config = uvicorn.Config(
-        served,
-        http=cast(Any, functools.partial(HttpConnection, application, served, proxy_hops)),
-        ws=WebSocketProtocol, ws_max_size=MAX_MESSAGE_BYTES, ws_per_message_deflate=False,
-        log_config=None,
-        interface="asgi3",
-    )  # fmt: skip
-    config.load()
-    listener = Listener()
-
-    def connection() -> asyncio.Protocol:
-        made: Any = config.http_protocol_class
-        protocol: asyncio.Protocol = made(config=config, server_state=listener.state, app_state={})
-        return protocol
-
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, EventLoop)
-    listener.table = loop.connections = ConnectionTable(limits)
+    state, table = ServerState(), ConnectionTable(limits)
+    config = build_websocket_config(served)
+    listener = Listener(state=state, table=table)
+    create = functools.partial(HttpConnection, application, served, state, config, proxy_hops)
     [sock] = open_listeners("127.0.0.1", 0)
-    server = await loop.create_server(connection, sock=sock, ssl=context)
     listener.port = sock.getsockname()[1]
+    server = connections.Listener(create, sock, table, tls_context=context)
     if context is not None:
         listener.client_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         listener.client_context.check_hostname = False
@@ -141,7 +127,7 @@ def run(scenario: Coroutine[Any, Any, None]) -> None:
     async def bounded() -> None:
         await asyncio.wait_for(scenario, TIMEOUT_SECONDS)
 
-    with asyncio.Runner(loop_factory=EventLoop) as runner:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(bounded())
 
 

@@ -193,8 +193,14 @@ SCOPE = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "hea
 CHUNKED = (b"transfer-encoding", b"chunked")
 
 
-def shed_load(app: ASGIApp, max_in_flight: int, max_per_key: int = 100) -> RequestMiddleware:
-    return RequestMiddleware(app, Admission(max_in_flight, max_per_key))
+class Shedding(RequestMiddleware):
+    """The middleware of an application that has an admission."""
+
+    admission: Admission
+
+
+def shed_load(app: ASGIApp, max_in_flight: int, max_per_key: int = 100) -> Shedding:
+    return Shedding(app, Admission(max_in_flight, max_per_key))
 
 
 class Client:

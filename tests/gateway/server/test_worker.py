@@ -9,7 +9,8 @@ import resource
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -52,15 +53,21 @@ def run(
     listener: socket.socket,
     app: ASGIApp | None = None,
     on_ready: Callable[[], None] | None = None,
+    run_app: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     **given: object,
 ) -> int:
     """Serves an application until it is ready, or until `on_ready` sends a signal."""
-    config = ServerConfig(
-        small_app.create if app is None else lambda _: small_app.PlainApplication(app),
-        **given,  # type: ignore[arg-type]
-    )
+    if app is None and run_app is nullcontext:
+        create: Callable[[SharedMemory], Application] = small_app.create
+    else:
+        create = lambda _: small_app.PlainApplication(app or send_nothing, run=run_app)  # noqa: E731
+    config = ServerConfig(create, **given)  # type: ignore[arg-type]
     shared = SharedMemory.for_single_process()
     return run_worker(config, [listener], shared, on_ready or (lambda: send(signal.SIGTERM)))
+
+
+async def send_nothing(*_: object) -> None:
+    """An application without responses."""
 
 
 def send(*signals: int) -> None:
@@ -97,32 +104,34 @@ def test_no_more_connections_are_accepted_than_files_may_be_open(
     assert bool(lines.texts) == is_bounded
 
 
-def lifespan(*messages: str, fault: Exception | None = None) -> ASGIApp:
-    """An application that sends these lifespan messages in turn, then raises the fault."""
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        for message in messages:
-            await receive()
-            await send({"type": f"lifespan.{message}", "message": "Traceback of a framework"})
-        if fault is not None:
-            raise fault
-
-    return app
+@contextlib.asynccontextmanager
+async def fail(
+    at_start: Exception | None = None, at_stop: Exception | None = None
+) -> AsyncIterator[None]:
+    """Run an application that raises these exceptions."""
+    if at_start is not None:
+        raise at_start
+    yield
+    if at_stop is not None:
+        raise at_stop
 
 
 @pytest.mark.parametrize(
-    ("app", "sentence"),
+    ("error", "sentence"),
     [
-        (lifespan(fault=StartError("MongoDB is not there")), "MongoDB is not there"),
-        (lifespan(fault=LookupError("a")), "The service cannot start: LookupError: a"),
-        (lifespan("startup.failed"), "Traceback of a framework"),
-        # A framework reports the failure with a traceback, then raises the reason itself.
-        (lifespan("startup.failed", fault=StartError("no room")), "no room"),
+        (StartError("MongoDB is not there"), "MongoDB is not there"),
+        (LookupError("a"), "The service cannot start: LookupError: a"),
     ],
 )
-def test_a_start_that_fails_says_why(listener: socket.socket, app: ASGIApp, sentence: str) -> None:
+def test_a_start_that_fails_says_why(
+    listener: socket.socket, error: Exception, sentence: str
+) -> None:
     with pytest.raises(StartError) as raised:
-        run(listener, app, on_ready=lambda: pytest.fail("it does not serve"))
+        run(
+            listener,
+            run_app=lambda: fail(error),
+            on_ready=lambda: pytest.fail("it does not serve"),
+        )
     assert str(raised.value) == sentence
 
 
@@ -156,8 +165,7 @@ def test_a_service_collects_garbage_when_it_is_ready_and_serves_if_the_rest_cann
         send(signal.SIGTERM)
         raise RuntimeError("a fault of ours")
 
-    app = lifespan("startup.complete", "shutdown.complete")
-    config = ServerConfig(lambda _: small_app.PlainApplication(app, warm_up=warm_up))
+    config = ServerConfig(lambda _: small_app.PlainApplication(send_nothing, warm_up=warm_up))
     gc.disable()  # as in a worker that starts
     try:
         shared = SharedMemory.for_single_process()
@@ -176,28 +184,21 @@ def test_a_certificate_that_cannot_be_read_prevents_the_start(
         run(listener, certificate=paths)
 
 
-@pytest.mark.parametrize(
-    "app",
-    [
-        lifespan("startup.complete", "shutdown.failed"),
-        lifespan("startup.complete", fault=LookupError("a")),
-    ],
-)
-def test_an_application_that_stops_with_an_error_is_logged(
-    listener: socket.socket, app: ASGIApp
-) -> None:
+def test_an_application_that_stops_with_an_error_is_logged(listener: socket.socket) -> None:
     with capture_log_lines(logging.getLogger("floorgate.server"), logging.ERROR) as lines:
-        assert run(listener, app) == 0
+        assert run(listener, run_app=lambda: fail(at_stop=LookupError("a"))) == 0
     [_] = lines.texts
     assert lines.last()["message"] == "The application did not stop cleanly"
 
 
 def test_a_signal_during_the_start_ends_it_without_serving(listener: socket.socket) -> None:
-    async def app(scope: Scope, receive: Receive, send_message: Send) -> None:
+    @contextlib.asynccontextmanager
+    async def start() -> AsyncIterator[None]:
         send(signal.SIGTERM)
         await asyncio.Event().wait()
+        yield
 
-    assert run(listener, app, on_ready=lambda: pytest.fail("it does not serve")) == 0
+    assert run(listener, run_app=start, on_ready=lambda: pytest.fail("it does not serve")) == 0
 
 
 def test_responses_have_the_headers_of_the_service_and_none_of_uvicorn(
@@ -206,9 +207,6 @@ def test_responses_have_the_headers_of_the_service_and_none_of_uvicorn(
     received = b""
 
     async def app(scope: Scope, receive: Receive, send_message: Send) -> None:
-        if scope["type"] == "lifespan":
-            await lifespan("startup.complete", "shutdown.complete")(scope, receive, send_message)
-            return
         await send_message({"type": "http.response.start", "status": 204, "headers": []})
         await send_message({"type": "http.response.body"})
         send(signal.SIGTERM)
@@ -243,9 +241,6 @@ def test_each_response_has_the_headers_once(listener: socket.socket, raw: bytes)
     received = b""
 
     async def app(scope: Scope, receive: Receive, send_message: Send) -> None:
-        if scope["type"] == "lifespan":
-            await lifespan("startup.complete", "shutdown.complete")(scope, receive, send_message)
-            return
         await send_message({"type": "http.response.start", "status": 204, "headers": []})
         await send_message({"type": "http.response.body"})
 
