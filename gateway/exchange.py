@@ -2,12 +2,10 @@
 
 The header fields of a request and the rules for its head, the address of its client, keys of the
 ASGI scope, request ids, the access log line, and the error responses that are sent without running
-the application. `Exchange` is what an application receives and sends (ASGI 3), as bytes on a
-connection.
+the application.
 The server, the middleware and the caches import this module, so they need not import each other.
 """
 
-import asyncio
 import functools
 import http
 import ipaddress
@@ -15,12 +13,13 @@ import logging
 import random
 import re
 import time
-from collections.abc import Collection, Iterable, Sequence, Sized
-from typing import Any, Final, Protocol
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final
 
 import httptools
-from starlette.types import ASGIApp, Message, Scope
+from starlette.types import Message, Scope
 
+from gateway.server.config import ConnectionLimits
 from gateway.server.logs import contains_secret
 from rest.errors import (
     JSON_MEDIA_TYPE,
@@ -349,13 +348,11 @@ CODES = {
 }
 """Codes of the errors of the protocol, by status."""
 
-_logger = logging.getLogger("floorgate.server")
 _PHRASES = {status.value: status.phrase for status in http.HTTPStatus}
 STATUS_LINES = {
     status: f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n".encode()
     for status in range(100, 600)
 }
-_CONTROL_CHARACTER = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _HOST = re.compile(rb"[0-9A-Za-z._~%!$&'()*+,;=:\[\]-]+\Z")  # RFC 3986, 3.2.2 and 3.2.3
 _ABSOLUTE_TARGET = re.compile(rb"https?://([^/?#]+)/?", re.IGNORECASE)
 
@@ -379,33 +376,19 @@ def to_protocol_error(error: httptools.HttpParserError) -> ProtocolError:
     return ProtocolError(400, f"Malformed HTTP request: {error}")
 
 
-class HeadLimits(Protocol):
-    """The limits of the head of a request."""
-
-    @property
-    def max_url_bytes(self) -> int:
-        """The most of the target."""
-
-    @property
-    def max_header_bytes(self) -> int:
-        """The most of all names and values of headers."""
-
-    @property
-    def max_headers(self) -> int:
-        """The most headers."""
-
-
-def to_url_error(limits: HeadLimits) -> ProtocolError:
+def to_url_error(limits: ConnectionLimits) -> ProtocolError:
     """Return the error for a target that is too long."""
     return ProtocolError(414, url_too_long_error(limits.max_url_bytes).message)
 
 
-def to_headers_error(limits: HeadLimits) -> ProtocolError:
+def to_headers_error(limits: ConnectionLimits) -> ProtocolError:
     """Return the error for headers that are too large."""
     return ProtocolError(431, headers_too_large_error(limits.max_header_bytes).message)
 
 
-def check_sizes(target: bytes, headers: HeaderList, limits: HeadLimits, may_be_large: bool) -> None:
+def check_sizes(
+    target: bytes, headers: HeaderList, limits: ConnectionLimits, may_be_large: bool
+) -> None:
     """Check the size of a head; its headers are added up only if they `may_be_large`.
 
     Raises ProtocolError.
@@ -465,193 +448,3 @@ def to_origin_form(target: bytes, headers: HeaderList) -> bytes:
     headers[:] = [header for header in headers if header[0] != b"host"]
     headers.append((b"host", authority))
     return b"/" + target[absolute.end() :]
-
-
-class _HeaderLines:
-    """The header lines of every response, serialized once for as long as they stay the same."""
-
-    def __init__(self) -> None:
-        self._headers: HeaderList = []
-        self._lines = b""
-
-    def get(self, headers: HeaderList) -> bytes:
-        """Return the lines; uvicorn makes a new list when the date changes."""
-        if headers is not self._headers:
-            self._headers, self._lines = headers, serialize_headers(headers)
-        return self._lines
-
-
-default_lines = _HeaderLines()
-
-
-class FlowControl:
-    """Pauses reading from a client, and waits for it to read what was written."""
-
-    def __init__(self, transport: asyncio.Transport, unparsed: Sized) -> None:
-        self._transport = transport
-        self._unparsed = unparsed
-        self.read_paused = False
-        self.write_paused = False
-        self._writable = asyncio.Event()
-        self._writable.set()
-
-    def pause_reading(self) -> None:
-        """Leave what the client sends in the kernel."""
-        if not self.read_paused:
-            self.read_paused = True
-            self._transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        """Read on, unless something that was read is not parsed yet."""
-        if self.read_paused and not self._unparsed:
-            self.read_paused = False
-            self._transport.resume_reading()
-
-    def pause_writing(self) -> None:
-        """Let responses wait for the client."""
-        self.write_paused = True
-        self._writable.clear()
-
-    def resume_writing(self) -> None:
-        """Let responses go on."""
-        self.write_paused = False
-        self._writable.set()
-
-    async def wait_until_writable(self) -> None:
-        """Wait until the client has read most of what was written."""
-        await self._writable.wait()
-
-
-class ServedConnection(Protocol):
-    """What an exchange needs of its connection."""
-
-    transport: asyncio.Transport
-    flow: FlowControl
-
-    @property
-    def default_headers(self) -> HeaderList:
-        """The headers of every response."""
-
-    def announce_close(self) -> bool:
-        """Return whether the response that begins has to say that the connection closes."""
-
-    def on_response_complete(self) -> None:
-        """Go on with the next request."""
-
-
-class Exchange:
-    """One request and its response, as the application receives and sends them (ASGI 3)."""
-
-    def __init__(
-        self, connection: ServedConnection, scope: Scope, *, keep_alive: bool, expects_100: bool
-    ) -> None:
-        self.scope = scope
-        self.keep_alive = keep_alive
-        self.waiting_for_100_continue = expects_100
-        self.disconnected = False
-        self.body = bytearray()
-        """What has arrived and the application has not received yet."""
-        self.response_started = False
-        self.response_complete = False
-        self.unsent_bytes = 0
-        """Bytes of the response by its `Content-Length` that are still to come."""
-        self._is_complete = False
-        """Whether all of the request has arrived."""
-        self._is_chunked = False
-        self._connection = connection
-        self._changed = asyncio.Event()
-
-    def receive_body(self, piece: bytes) -> None:
-        """Keep a piece of the body for the application."""
-        self.body += piece
-        self._changed.set()
-
-    def complete_body(self) -> None:
-        """Note that all of the request has arrived."""
-        self._is_complete = True
-        self._changed.set()
-
-    def disconnect(self) -> None:
-        """Tell the application that its response does not reach the client."""
-        self.disconnected = True
-        self._changed.set()
-
-    async def run(self, app: ASGIApp) -> None:
-        """Run the application, which sends a response to each of its own errors."""
-        try:
-            await app(self.scope, self.receive, self.send)
-        except BaseException as error:
-            _logger.error("The application failed", exc_info=error)
-        if not (self.response_complete or self.disconnected):
-            self._connection.transport.close()
-
-    async def receive(self) -> Message:
-        """Wait for more of the body, or for the end of the exchange."""
-        connection = self._connection
-        if self.waiting_for_100_continue and not connection.transport.is_closing():
-            connection.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            self.waiting_for_100_continue = False
-        if not (self.disconnected or self.response_complete):
-            connection.flow.resume_reading()
-            await self._changed.wait()
-            self._changed.clear()
-        if self.disconnected or self.response_complete:
-            return {"type": "http.disconnect"}
-        body, self.body = bytes(self.body), bytearray()
-        return {"type": "http.request", "body": body, "more_body": not self._is_complete}
-
-    async def send(self, message: Message) -> None:
-        """Write the head or a part of the body, when the client has read what was before."""
-        connection = self._connection
-        if connection.flow.write_paused and not self.disconnected:
-            await connection.flow.wait_until_writable()
-        if self.disconnected:
-            return
-        if self.response_complete:
-            raise RuntimeError("The response is complete already")
-        if self.response_started:
-            self._send_body(message.get("body", b""), message.get("more_body", False))
-        else:
-            self._send_head(message["status"], message.get("headers", ()))
-
-    def _send_head(self, status: int, headers: HeaderList) -> None:
-        connection = self._connection
-        self.response_started = True
-        self.waiting_for_100_continue = False
-        lines = [STATUS_LINES[status], default_lines.get(connection.default_headers)]
-        has_length = False
-        for name, value in headers:
-            if _CONTROL_CHARACTER.search(value):
-                raise RuntimeError("Invalid HTTP header value.")
-            if name == b"content-length":
-                self.unsent_bytes, has_length = int(value), True
-            lines.append(b"%b: %b\r\n" % (name, value))
-        if not self.keep_alive or connection.announce_close():
-            lines.append(b"connection: close\r\n")
-        if not has_length and self.scope["method"] != "HEAD" and status not in (204, 304):
-            self._is_chunked = True
-            lines.append(b"transfer-encoding: chunked\r\n")
-        lines.append(b"\r\n")
-        connection.transport.write(b"".join(lines))
-
-    def _send_body(self, body: bytes, more_body: bool) -> None:
-        connection = self._connection
-        if self.scope["method"] == "HEAD":
-            self.unsent_bytes = 0
-        elif self._is_chunked:
-            chunk = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
-            connection.transport.write(chunk if more_body else chunk + b"0\r\n\r\n")
-        elif len(body) > self.unsent_bytes:
-            raise RuntimeError("Response content longer than Content-Length")
-        else:
-            self.unsent_bytes -= len(body)
-            connection.transport.write(body)
-        if more_body:
-            return
-        if self.unsent_bytes:
-            raise RuntimeError("Response content shorter than Content-Length")
-        self.response_complete = True
-        self._changed.set()
-        if not self.keep_alive:
-            connection.transport.close()
-        connection.on_response_complete()

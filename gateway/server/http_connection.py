@@ -11,32 +11,30 @@ See docs/decisions/server/connections.md.
 
 import asyncio
 import functools
+import logging
+import re
 import urllib.parse
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
 
 import httptools
-import uvicorn
-from starlette.types import ASGIApp, Scope
+import uvicorn.server
+from starlette.types import ASGIApp, Message, Scope
 from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
-from uvicorn.server import ServerState
 
 from gateway.exchange import (
     REQUEST_ID_HEADER,
     SCOPE_CLIENT_ADDRESS,
     SCOPE_EARLY_STATUS,
     STATUS_LINES,
-    Exchange,
-    FlowControl,
     HeaderFields,
     HeaderList,
     ProtocolError,
     build_error_messages,
     check_head,
     check_sizes,
-    default_lines,
     fields_of,
     get_client_address,
     get_forwarded_address,
@@ -87,8 +85,174 @@ UNLIMITED_UNITS = 20
 _CHUNK_ALLOWANCE_BYTES = 16
 """Bytes around the data of a chunk, for its size and line ends. It may have as many again as its
 data: what is more are extensions or chunks so small that they are padding (as in Go's net/http)."""
+_CONTROL_CHARACTER = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _APPLICATION_HEADERS = frozenset({b"transfer-encoding", b"upgrade", b"origin"})
 """Headers of requests that only the application can reject properly, such as by CORS."""
+
+_logger = logging.getLogger("floorgate.server")
+
+
+class ServerState(uvicorn.server.ServerState):
+    """What the connections of a worker share."""
+
+    header_lines = b""
+    """The headers of every response, as they are sent."""
+
+
+class FlowControl:
+    """Pauses reading from a client, and waits for it to read what was written."""
+
+    def __init__(self, transport: asyncio.Transport, unparsed: Sized) -> None:
+        self._transport = transport
+        self._unparsed = unparsed
+        self.read_paused = False
+        self.write_paused = False
+        self._writable = asyncio.Event()
+        self._writable.set()
+
+    def pause_reading(self) -> None:
+        """Leave what the client sends in the kernel."""
+        if not self.read_paused:
+            self.read_paused = True
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read on, unless something that was read is not parsed yet."""
+        if self.read_paused and not self._unparsed:
+            self.read_paused = False
+            self._transport.resume_reading()
+
+    def pause_writing(self) -> None:
+        """Let responses wait for the client."""
+        self.write_paused = True
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        """Let responses go on."""
+        self.write_paused = False
+        self._writable.set()
+
+    async def wait_until_writable(self) -> None:
+        """Wait until the client has read most of what was written."""
+        await self._writable.wait()
+
+
+class Exchange:
+    """One request and its response, as the application receives and sends them (ASGI 3)."""
+
+    def __init__(
+        self, connection: "HttpConnection", scope: Scope, *, keep_alive: bool, expects_100: bool
+    ) -> None:
+        self.scope = scope
+        self.keep_alive = keep_alive
+        self.waiting_for_100_continue = expects_100
+        self.disconnected = False
+        self.body = bytearray()
+        """What has arrived and the application has not received yet."""
+        self.response_started = False
+        self.response_complete = False
+        self.unsent_bytes = 0
+        """Bytes of the response by its `Content-Length` that are still to come."""
+        self._is_complete = False
+        """Whether all of the request has arrived."""
+        self._is_chunked = False
+        self._connection = connection
+        self._changed = asyncio.Event()
+
+    def receive_body(self, piece: bytes) -> None:
+        """Keep a piece of the body for the application."""
+        self.body += piece
+        self._changed.set()
+
+    def complete_body(self) -> None:
+        """Note that all of the request has arrived."""
+        self._is_complete = True
+        self._changed.set()
+
+    def disconnect(self) -> None:
+        """Tell the application that its response does not reach the client."""
+        self.disconnected = True
+        self._changed.set()
+
+    async def run(self, app: ASGIApp) -> None:
+        """Run the application, which sends a response to each of its own errors."""
+        try:
+            await app(self.scope, self.receive, self.send)
+        except BaseException as error:
+            _logger.error("The application failed", exc_info=error)
+        if not (self.response_complete or self.disconnected):
+            self._connection.transport.close()
+
+    async def receive(self) -> Message:
+        """Wait for more of the body, or for the end of the exchange."""
+        connection = self._connection
+        if self.waiting_for_100_continue and not connection.transport.is_closing():
+            connection.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self.waiting_for_100_continue = False
+        if not (self.disconnected or self.response_complete):
+            connection.flow.resume_reading()
+            await self._changed.wait()
+            self._changed.clear()
+        if self.disconnected or self.response_complete:
+            return {"type": "http.disconnect"}
+        body, self.body = bytes(self.body), bytearray()
+        return {"type": "http.request", "body": body, "more_body": not self._is_complete}
+
+    async def send(self, message: Message) -> None:
+        """Write the head or a part of the body, when the client has read what was before."""
+        connection = self._connection
+        if connection.flow.write_paused and not self.disconnected:
+            await connection.flow.wait_until_writable()
+        if self.disconnected:
+            return
+        if self.response_complete:
+            raise RuntimeError("The response is complete already")
+        if self.response_started:
+            self._send_body(message.get("body", b""), message.get("more_body", False))
+        else:
+            self._send_head(message["status"], message.get("headers", ()))
+
+    def _send_head(self, status: int, headers: HeaderList) -> None:
+        connection = self._connection
+        self.response_started = True
+        self.waiting_for_100_continue = False
+        lines = [STATUS_LINES[status], connection.server_state.header_lines]
+        has_length = False
+        for name, value in headers:
+            if _CONTROL_CHARACTER.search(value):
+                raise RuntimeError("Invalid HTTP header value.")
+            if name == b"content-length":
+                self.unsent_bytes, has_length = int(value), True
+            lines.append(b"%b: %b\r\n" % (name, value))
+        if not self.keep_alive or connection.announce_close():
+            lines.append(b"connection: close\r\n")
+        if not has_length and self.scope["method"] != "HEAD" and status not in (204, 304):
+            self._is_chunked = True
+            lines.append(b"transfer-encoding: chunked\r\n")
+        lines.append(b"\r\n")
+        connection.transport.write(b"".join(lines))
+
+    def _send_body(self, body: bytes, more_body: bool) -> None:
+        connection = self._connection
+        if self.scope["method"] == "HEAD":
+            self.unsent_bytes = 0
+        elif self._is_chunked:
+            chunk = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
+            connection.transport.write(chunk if more_body else chunk + b"0\r\n\r\n")
+        elif len(body) > self.unsent_bytes:
+            raise RuntimeError("Response content longer than Content-Length")
+        else:
+            self.unsent_bytes -= len(body)
+            connection.transport.write(body)
+        if more_body:
+            return
+        if self.unsent_bytes:
+            raise RuntimeError("Response content shorter than Content-Length")
+        self.response_complete = True
+        self._changed.set()
+        if not self.keep_alive:
+            connection.transport.close()
+        connection.on_response_complete()
 
 
 class BodyPace:
@@ -527,7 +691,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
             b"%b%b%bx-request-id: %b\r\n\r\n%b"
             % (
                 STATUS_LINES[status],
-                default_lines.get(self.default_headers),
+                self.server_state.header_lines,
                 header_lines,
                 request_id.encode("latin-1"),
                 body,
@@ -649,11 +813,6 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         elif not is_closing:  # a request behind may have been rejected at once
             self._start_phase_timer()
 
-    @property
-    def default_headers(self) -> HeaderList:
-        """The headers of every response."""
-        return self.server_state.default_headers
-
     # Backpressure: whatever waits for the client counts as unread
 
     def pause_writing(self) -> None:
@@ -763,14 +922,13 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
             ErrorSource(request_id, self._application.configured_base_url or "")
         )
         headers = [
-            *self.default_headers,
             (b"content-type", b"application/json"),
             (b"content-length", str(len(body)).encode()),
             (b"x-request-id", request_id.encode()),
             (b"connection", b"close"),
         ]
-        lines = serialize_headers(headers)
-        self.transport.write(b"%b%b\r\n%b" % (STATUS_LINES[error.status], lines, body))
+        head = STATUS_LINES[error.status] + self.server_state.header_lines
+        self.transport.write(b"%b%b\r\n%b" % (head, serialize_headers(headers), body))
         self._start_timer(self.limits.linger_seconds, self.transport.close)
         if app_request_id is None:
             log_request(

@@ -22,9 +22,9 @@ from types import FrameType
 from typing import Any, cast
 
 import uvloop
-from uvicorn.server import ServerState
 
 from gateway.errors import StartError, TlsError
+from gateway.exchange import serialize_headers
 from gateway.rate_limits import ArrivalTables
 from gateway.server import logs, tls
 from gateway.server.config import (
@@ -43,7 +43,7 @@ from gateway.server.config import (
     max_stop_seconds,
 )
 from gateway.server.connections import ConnectionTable, Listener
-from gateway.server.http_connection import HttpConnection
+from gateway.server.http_connection import HttpConnection, ServerState
 from gateway.server.websocket_connection import build_websocket_config
 from storage.mongo.shared_memory import WriteCounter
 
@@ -153,6 +153,7 @@ class WorkerServer:
         """Have responses tell the date."""
         date = (b"date", formatdate(usegmt=True).encode())
         self._state.default_headers = [date, *self._headers]
+        self._state.header_lines = serialize_headers(self._state.default_headers)
 
     async def _warm_up(self) -> None:
         """Prepare what was left out to be ready early."""

@@ -11,7 +11,6 @@ from typing import Any, ParamSpec
 import orjson
 import uvloop
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.server import ServerState
 
 from gateway.exchange import RawHeaders
 from gateway.middleware import RequestMiddleware
@@ -20,7 +19,7 @@ from gateway.server import connections
 from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits
 from gateway.server.connections import ConnectionTable
-from gateway.server.http_connection import HttpConnection
+from gateway.server.http_connection import HttpConnection, ServerState
 from gateway.server.server import open_listeners
 from gateway.server.websocket_connection import build_websocket_config
 from rest.bodies import receive_body

@@ -66,7 +66,7 @@ def run(
     return run_worker(config, [listener], shared, on_ready or (lambda: send(signal.SIGTERM)))
 
 
-async def send_nothing(*_: object) -> None:
+async def send_nothing(scope: Scope, receive: Receive, send_message: Send) -> None:
     """An application without responses."""
 
 
