@@ -235,9 +235,7 @@ def _weigh(key: CacheKey, response: CachedResponse) -> int:
 
 
 MAX_REQUESTS = 30_000
-"""Requests that the fast path knows, of some 500 bytes each."""
-MAX_HEADS = 2_000
-"""Heads of POSTs with an entry: a client sends one for each API key and URL."""
+"""Requests that the fast path knows, of some 500 bytes each, and heads of POSTs."""
 _CONTENT_LENGTH = b"content-length"
 _KEY_HEADERS = (
     API_KEY_HEADER,
@@ -343,11 +341,10 @@ class FastPath:
         self._rate_limiter = rate_limiter
         self._get_cors_lines = get_cors_lines
         """Returns the header lines that the pipeline adds to responses to an origin."""
-        self._requests: Cache[bytes, FastPathEntry | RepeatedRequest] = Cache(
+        self._requests: Cache[bytes, FastPathEntry | RepeatedRequest | bool] = Cache(
             max_entries=MAX_REQUESTS
         )
-        self._heads: Cache[bytes, bool] = Cache(max_entries=MAX_HEADS)
-        """Digests of the heads of POSTs with an entry."""
+        """What is known of a request, by digest; True for the head of POSTs with an entry."""
 
     def find(self, target: bytes, headers: RawHeaders) -> FastResponse | None:
         """Return the cached response to a GET, or None to run the full pipeline."""
@@ -376,7 +373,7 @@ class FastPath:
         led no request with this head to a cached response.
         """
         inspected = _inspect_headers(headers, has_body=True)
-        if inspected is None or not self._heads.get(_digest_request(target, inspected), False):
+        if inspected is None or self._requests.get(_digest_request(target, inspected)) is not True:
             return None
         return functools.partial(self._find_body, target, inspected)
 
@@ -475,7 +472,7 @@ class FastPath:
         self._requests.put(digest, entry)
         if scope["method"] == "POST":
             inspected = _inspect_headers(scope["headers"], has_body=True) or {}
-            self._heads.put(_digest_request(_get_target(scope), inspected), True)
+            self._requests.put(_digest_request(_get_target(scope), inspected), True)
 
 
 def _digest_scope(scope: Scope, headers: RawHeaders) -> bytes | None:

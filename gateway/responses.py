@@ -386,11 +386,11 @@ async def finish_response(
     body: bytes = message.get("body", b"")
     if b"etag" in names or b"content-encoding" in names or not body:
         return {**start, "headers": headers}, message
-    method, status = scope["method"], start["status"]
+    method, status, size_bytes = scope["method"], start["status"], len(body)
     accept_encoding, if_none_match = read_negotiation(scope)
-    encoding = choose_encoding(accept_encoding, len(body))
+    encoding = choose_encoding(accept_encoding, size_bytes)
     tagged = headers if status == 200 and method in TAGGED_METHODS else None
-    if is_slow(len(body), encoding):
+    if size_bytes > GZIP_BYTES_IN_EVENT_LOOP and is_slow(size_bytes, encoding):
         tag, content = await asyncio.to_thread(_encode, body, encoding, None, tagged)
     else:
         tag, content = _encode(body, encoding, None, tagged)
