@@ -19,16 +19,13 @@ from typing import Any, Final
 import httptools
 from starlette.types import Message, Scope
 
-from gateway.server.config import ConnectionLimits
 from gateway.server.logs import contains_secret
 from rest.errors import (
     JSON_MEDIA_TYPE,
     ErrorSource,
     HttpError,
-    headers_too_large_error,
     http_version_error,
     unknown_coding_error,
-    url_too_long_error,
 )
 
 _SCOPE_FIELDS: Final = "floorgate.header_fields"
@@ -374,33 +371,6 @@ def to_protocol_error(error: httptools.HttpParserError) -> ProtocolError:
     if isinstance(error, httptools.HttpParserCallbackError):
         return invalid_url_error()
     return ProtocolError(400, f"Malformed HTTP request: {error}")
-
-
-def to_url_error(limits: ConnectionLimits) -> ProtocolError:
-    """Return the error for a target that is too long."""
-    return ProtocolError(414, url_too_long_error(limits.max_url_bytes).message)
-
-
-def to_headers_error(limits: ConnectionLimits) -> ProtocolError:
-    """Return the error for headers that are too large."""
-    return ProtocolError(431, headers_too_large_error(limits.max_header_bytes).message)
-
-
-def check_sizes(
-    target: bytes, headers: HeaderList, limits: ConnectionLimits, may_be_large: bool
-) -> None:
-    """Check the size of a head; its headers are added up only if they `may_be_large`.
-
-    Raises ProtocolError.
-    """
-    if len(target) > limits.max_url_bytes:
-        raise to_url_error(limits)
-    if len(headers) > limits.max_headers:
-        raise ProtocolError(431, f"A request must not have more than {limits.max_headers} headers")
-    if may_be_large:
-        size = sum(len(name) + len(value) for name, value in headers)
-        if size > limits.max_header_bytes:
-            raise to_headers_error(limits)
 
 
 def check_head(http_version: str, headers: HeaderList) -> None:

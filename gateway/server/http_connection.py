@@ -34,7 +34,6 @@ from gateway.exchange import (
     ProtocolError,
     build_error_messages,
     check_head,
-    check_sizes,
     fields_of,
     get_client_address,
     get_forwarded_address,
@@ -43,10 +42,8 @@ from gateway.exchange import (
     log_request,
     new_request_id,
     serialize_headers,
-    to_headers_error,
     to_origin_form,
     to_protocol_error,
-    to_url_error,
 )
 from gateway.server.admission import (
     SCOPE_ADMISSION,
@@ -59,7 +56,13 @@ from gateway.server.admission import (
 from gateway.server.config import Application, ConnectionLimits
 from gateway.server.connections import TLS_BUFFER_BYTES, Connection
 from gateway.server.websocket_connection import HANDSHAKE_UNITS, WebSocketProtocol
-from rest.errors import SCOPE_BASE_URL, ErrorSource, request_timeout_error
+from rest.errors import (
+    SCOPE_BASE_URL,
+    ErrorSource,
+    headers_too_large_error,
+    request_timeout_error,
+    url_too_long_error,
+)
 
 if TYPE_CHECKING:
     from gateway.response_cache import BodyLookup, FastResponse
@@ -253,6 +256,33 @@ class Exchange:
         if not self.keep_alive:
             connection.transport.close()
         connection.on_response_complete()
+
+
+def to_url_error(limits: ConnectionLimits) -> ProtocolError:
+    """Return the error for a target that is too long."""
+    return ProtocolError(414, url_too_long_error(limits.max_url_bytes).message)
+
+
+def to_headers_error(limits: ConnectionLimits) -> ProtocolError:
+    """Return the error for headers that are too large."""
+    return ProtocolError(431, headers_too_large_error(limits.max_header_bytes).message)
+
+
+def check_sizes(
+    target: bytes, headers: HeaderList, limits: ConnectionLimits, may_be_large: bool
+) -> None:
+    """Check the size of a head; its headers are added up only if they `may_be_large`.
+
+    Raises ProtocolError.
+    """
+    if len(target) > limits.max_url_bytes:
+        raise to_url_error(limits)
+    if len(headers) > limits.max_headers:
+        raise ProtocolError(431, f"A request must not have more than {limits.max_headers} headers")
+    if may_be_large:
+        size = sum(len(name) + len(value) for name, value in headers)
+        if size > limits.max_header_bytes:
+            raise to_headers_error(limits)
 
 
 class BodyPace:
