@@ -38,7 +38,7 @@ from schema.operations import locate_requirements
 from schema.query_limits import QueryLimits
 from schema.query_size import OperationMeasure
 from storage.cache.record_cache import BypassedRecordCache
-from storage.mongo.plans import QueryPlan, explain_commands
+from storage.mongo.plans import CommandPlan, explain_commands
 from storage.mongo.protocols import CommandLog, RecordedCommand
 
 MAX_VALUES = 500
@@ -189,7 +189,7 @@ def describe(
     scope: Scope,
     run: ExplainedRequest,
     response: dict[str, Any] | None,
-    plans: Sequence[QueryPlan | None],
+    plans: Sequence[CommandPlan | None],
     *,
     is_fast: bool,
 ) -> dict[str, Any]:
@@ -265,7 +265,7 @@ def _describe_limit(run: ExplainedRequest, response: dict[str, Any] | None) -> d
 
 
 def _describe_command(
-    item: RecordedCommand, plan: QueryPlan | None, own_assets: Set[str] | None
+    item: RecordedCommand, plan: CommandPlan | None, own_assets: Set[str] | None
 ) -> dict[str, Any]:
     """Describe a command to a key for all assets, or to one for `own_assets`."""
     (name, collection), *options = item.command.items()

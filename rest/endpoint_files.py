@@ -47,7 +47,7 @@ from graphql import (
 from rest.bodies import DOCUMENT_BODIES, MAX_BODY_BYTES, JsonBody, RequestBody
 from rest.errors import JSON_MEDIA_TYPE
 from rest.names import to_camel_case, to_snake_case
-from rest.responses import DATA, FORMS, MEDIA_TYPES, Document, Form, Page
+from rest.responses import DATA, FORMS, MEDIA_TYPES, DocumentForm, Form, PageForm
 from schema.definitions import is_null_on_error
 from schema.endpoints import HttpMethod, ResponseForm
 from schema.root import GRAPHQL_SCHEMA
@@ -416,7 +416,7 @@ class _Loader:
             raise GraphQLError(f"{method} is a {allowed}", node)
         result = self._find_result(definition, options.get("result"))
         form = self._build_form(result, options.get("as"), node)
-        if isinstance(form, Page):
+        if isinstance(form, PageForm):
             result.definition.select_paging(result.node)
         name, summary, path = node.name.value, options["summary"], options["path"]
         for each in (path, *options.get("alsoAt", ())):
@@ -527,7 +527,7 @@ class _Loader:
             raise GraphQLError(
                 f"`as` must say the form of a {result.field.type}: {given} is none", result.node
             )
-        has_own_media_type = issubclass(FORMS[form], Document)
+        has_own_media_type = issubclass(FORMS[form], DocumentForm)
         return FORMS[form](
             *result.path,
             media_type=MEDIA_TYPES[named.name] if has_own_media_type else JSON_MEDIA_TYPE,

@@ -55,7 +55,10 @@ CacheKey: TypeAlias = tuple[Hashable, ...]
 
 
 class RequestServices(Protocol):
-    """What the endpoints need from the gateway."""
+    """What the endpoints need from the gateway.
+
+    It is `Gateway` in gateway/app.py, or `ExplainedRequest` in gateway/explain.py around that.
+    """
 
     executor: Executor
 
@@ -205,7 +208,9 @@ class EndpointHandler:
     ) -> Callable[[Context], Awaitable[None]]:
         """Return the check of a precondition against this endpoint's response to a GET.
 
-        The GET has the path parameters and the query of `request`. Raises HttpError 422.
+        The GET has the path parameters and the query of `request`. The storage calls the check in
+        the transaction of the write: docs/decisions/rest/requests-and-responses.md. Raises
+        HttpError 422.
         """
         variables, filters, fields = self._parse_url(request)
         path, path_params = self.endpoint.path, request.scope["path_params"]
@@ -213,7 +218,8 @@ class EndpointHandler:
         async def check(context: Context) -> None:
             try:
                 data = await self._run_operation(variables, context)
-            except HttpError as error:  # it can be read: the caller is writing to it
+            except HttpError as error:
+                # The write has found the resource, so that only another write can be in the way.
                 raise UnavailableError(
                     error.message, error.cause or UnavailableCause.WRITE_CONFLICT
                 ) from error

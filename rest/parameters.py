@@ -25,7 +25,7 @@ from starlette.types import Scope
 from rest.endpoint_files import Endpoint
 from rest.errors import invalid_input_error
 from rest.names import to_kebab_case
-from rest.responses import Document
+from rest.responses import DocumentForm
 from rest.scope_members import SCOPE_IGNORED_PARAMETERS
 from schema.execution import Operation
 from schema.operation_inputs import (
@@ -137,7 +137,7 @@ class EndpointInputs:
             QueryParameter(source, endpoint.query_names.get(name))
             for name, source in others.items()
         )
-        has_fields = endpoint.method == "GET" and not isinstance(endpoint.form, Document)
+        has_fields = endpoint.method == "GET" and not isinstance(endpoint.form, DocumentForm)
         fields = QueryParameter(_build_fields_input(endpoint.members)) if has_fields else None
         return cls(path, query, tuple(body), inputs, fields)
 

@@ -155,19 +155,19 @@ class Form:
         return resource_schema
 
 
-class Object(Form):
+class ObjectForm(Form):
     """One resource."""
 
 
-class Document(Form):
+class DocumentForm(Form):
     """A document with a media type of its own, which a response has as a whole."""
 
 
-class Picture(Document):
+class PictureForm(DocumentForm):
     """A picture: SVG or PNG.
 
     >>> data = {"picture": {"format": "png", "content": "iVBORw=="}}
-    >>> Picture("picture").wrap(data, RequestUrl("/v1", [])).media_type
+    >>> PictureForm("picture").wrap(data, RequestUrl("/v1", [])).media_type
     'image/png'
     """
 
@@ -181,12 +181,12 @@ class Picture(Document):
         return FormedBody(body, PICTURE_HEADERS, self.media_types[picture["format"]])
 
 
-class Drawing(Document):
+class DrawingForm(DocumentForm):
     """A parsed map; the header `Floorgate-Warnings` has the warnings of the same parse.
 
     >>> warnings = [{"code": "text", "is_note": False, "count": 2, "places": []}]
     >>> result = {"parse": {"map": {}, "warnings": warnings}}
-    >>> Drawing("parse", "map").wrap(result, RequestUrl("/v1", [])).headers
+    >>> DrawingForm("parse", "map").wrap(result, RequestUrl("/v1", [])).headers
     {'Floorgate-Warnings': 'text;count=2'}
     """
 
@@ -198,7 +198,7 @@ class Drawing(Document):
         return FormedBody(body, {} if header is None else {WARNINGS_HEADER: header})
 
 
-class List(Form):
+class ListForm(Form):
     """`{data: [...]}`: a complete list, such as the resources written, or the only page of one."""
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> FormedBody:
@@ -211,7 +211,7 @@ class List(Form):
         return _list_schema(resource_schema.get("properties", {}).get(DATA, resource_schema))
 
 
-class Page(Form):
+class PageForm(Form):
     """`{paging, data}`: one page of a list, with the URLs of the pages before and after it."""
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> FormedBody:
@@ -247,7 +247,7 @@ class Page(Form):
         )
 
 
-class LinkedList(Page):
+class LinkedListForm(PageForm):
     """`{data: [...]}`: one page of a list, with the header `Link` but no `paging`."""
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> FormedBody:
@@ -260,10 +260,10 @@ class LinkedList(Page):
         return _list_schema(resource_schema["properties"][DATA])
 
 
-class Data(Form):
+class DataForm(Form):
     """`{data: ...}`: a resource, or null.
 
-    >>> Data("map", "route").wrap({"map": {"route": None}}, RequestUrl("/v1/maps/m1", [])).body
+    >>> DataForm("map", "route").wrap({"map": {"route": None}}, RequestUrl("/v1/maps/m1", [])).body
     {'data': None}
     """
 
@@ -279,7 +279,7 @@ class Data(Form):
         return _object_schema(_name_after(resource_schema, "Answer"), data=data)
 
 
-class Matrix(Form):
+class MatrixForm(Form):
     """`{data: {distance_method, sources}}`; waypoints without id or name lack these members."""
 
     reads_networks = True
@@ -307,7 +307,7 @@ class Matrix(Form):
         )
 
 
-class NoBody(Form):
+class NoBodyForm(Form):
     """No body."""
 
     status = 204
@@ -318,21 +318,21 @@ class NoBody(Form):
 
 
 FORMS: Final[Mapping[ResponseForm, type[Form]]] = {
-    ResponseForm.PAGE: Page,
-    ResponseForm.LINKED_LIST: LinkedList,
-    ResponseForm.LIST: List,
-    ResponseForm.OBJECT: Object,
-    ResponseForm.DATA: Data,
-    ResponseForm.DOCUMENT: Document,
-    ResponseForm.NONE: NoBody,
-    ResponseForm.MATRIX: Matrix,
-    ResponseForm.DRAWING: Drawing,
-    ResponseForm.PICTURE: Picture,
+    ResponseForm.PAGE: PageForm,
+    ResponseForm.LINKED_LIST: LinkedListForm,
+    ResponseForm.LIST: ListForm,
+    ResponseForm.OBJECT: ObjectForm,
+    ResponseForm.DATA: DataForm,
+    ResponseForm.DOCUMENT: DocumentForm,
+    ResponseForm.NONE: NoBodyForm,
+    ResponseForm.MATRIX: MatrixForm,
+    ResponseForm.DRAWING: DrawingForm,
+    ResponseForm.PICTURE: PictureForm,
 }
 MEDIA_TYPES: Final = {
     "ParsedMap": "application/vnd.map+json",
     "GeoJson": "application/geo+json",  # RFC 7946
-    "Picture": Picture.media_types["svg"],
+    "Picture": PictureForm.media_types["svg"],
 }
 """Media types of documents, by their GraphQL type."""
 

@@ -102,7 +102,7 @@ async def assign_attributes(
 
     with driver.translate_errors():
         get_keys = partial(_collect_keys, group_id, assignments)
-        await audit.run_in_transaction(database, origin, work, get_keys)
+        await audit.run_audited(database, origin, work, get_keys)
 
 
 async def write_assignments(
@@ -168,7 +168,7 @@ async def unassign_attributes(
         return None, _build_entry("attributes.unassigned", group_id, changes)
 
     with driver.translate_errors():
-        await audit.run_in_transaction(database, origin, work)
+        await audit.run_audited(database, origin, work)
 
 
 def _collect_keys(

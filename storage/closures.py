@@ -213,7 +213,7 @@ async def set_closures(
         changes = _compare(before, after)
         return after, audit.AuditEntry("map.closed", target, changes, [unit_map["asset_id"]])
 
-    return await audit.run_in_transaction(database, origin, work)
+    return await audit.run_audited(database, origin, work)
 
 
 def _compare(before: Closures, after: Closures) -> list[audit.AuditChange]:

@@ -45,7 +45,7 @@ async def publish_network(database: driver.Database, publication: Publication) -
         # an import would delete them. Nor may one change what has been compared.
         async with hold_import_lease(database) as lease:
             written = await write_files(database, publication)
-            await audit.run_in_transaction(database, publication.origin, work)
+            await audit.run_audited(database, publication.origin, work)
 
 
 async def withdraw_network(
@@ -83,7 +83,7 @@ async def withdraw_network(
 
     with driver.translate_errors():
         async with hold_import_lease(database) as lease:
-            return await audit.run_in_transaction(database, origin, work)
+            return await audit.run_audited(database, origin, work)
 
 
 class RoutingState(NamedTuple):

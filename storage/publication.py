@@ -183,7 +183,7 @@ async def publish_staged(
             return None, None
         return None, await publish(database, publication, written, session)
 
-    await audit.run_in_transaction(database, publication.origin, work)
+    await audit.run_audited(database, publication.origin, work)
 
 
 async def _build_state(

@@ -12,7 +12,7 @@ from resolvers.request import errors
 from rest.endpoint_files import Endpoint
 from rest.errors import STATUS_BY_CODE
 from rest.parameters import EndpointInputs
-from rest.responses import Document, LinkedList, List, Object, Page
+from rest.responses import DocumentForm, LinkedListForm, ListForm, ObjectForm, PageForm
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 from tests.endpoints import ENDPOINTS
@@ -70,7 +70,7 @@ NAMED = {
 
 READS = [row for row in ENDPOINTS if row.method == "GET" and "WaypointInput" not in row.document]
 """Routes need a routable map, which tests/resolvers/processing/test_pipeline.py makes."""
-LISTS = [row for row in READS if isinstance(row.form, Page)]
+LISTS = [row for row in READS if isinstance(row.form, PageForm)]
 
 
 def name_of(row: Endpoint) -> str:
@@ -125,22 +125,22 @@ def test_every_input_of_an_endpoint_is_described_by_the_argument_that_it_feeds(
 async def test_an_endpoint_returns_what_its_operation_returns(
     client: httpx.AsyncClient, row: Endpoint, page: dict[str, int]
 ) -> None:
-    page = page if isinstance(row.form, Page) else {}
+    page = page if isinstance(row.form, PageForm) else {}
     query = {"per-page" if name == "perPage" else name: value for name, value in page.items()}
     rest = await client.get(address(row), params=query, headers=ALL_FLAGS)
     assert rest.status_code == 200
     picked = row.form.get_resource(await data_of(client, row.document, {**variables(row), **page}))
     body = rest.json()
     match row.form:
-        case LinkedList() | List():
+        case LinkedListForm() | ListForm():
             assert body == {"data": picked["data"]}
-        case Page():
+        case PageForm():
             paging = body.pop("paging")
             assert body == {"data": picked["data"]}
             assert paging["per_page"] == picked["paging"]["per_page"]
             assert paging["current_page"] == picked["paging"]["current_page"]
             assert bool(paging["next_url"]) == bool(picked["paging"]["next"])
-        case Object() | Document():
+        case ObjectForm() | DocumentForm():
             # The cursor of changes moves on with the clock of MongoDB, which all workers share.
             assert {**body, "cursor": None} == {**picked, "cursor": None}
 

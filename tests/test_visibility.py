@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gateway.app import Gateway
 from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
 from resolvers.request.context import Context
-from rest.responses import Page
+from rest.responses import PageForm
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 from storage.records.visibility import AssetScope
@@ -92,7 +92,7 @@ async def test_no_endpoint_shows_what_is_beyond_the_scope(
     gateway: Gateway, assets: frozenset[str], named: dict[str, str], row: Any, page: int
 ) -> None:
     given = variables(row, named)
-    if isinstance(row.form, Page):
+    if isinstance(row.form, PageForm):
         given |= {"page": page, "perPage": 2}
     if "$asset: " in row.document:
         given |= {"asset": named["asset"]}

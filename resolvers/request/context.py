@@ -155,9 +155,9 @@ class DataLoader(Generic[K, V]):
         self._max_keys = max_keys
         self._loads = loads
         self._values: dict[K, V] = {}
-        self._batches: dict[K, _Batch[K]] = {}
+        self._batches: dict[K, _LoadBatch[K]] = {}
         """The batch in which each key is loaded, or failed to."""
-        self._next_batch: _Batch[K] | None = None
+        self._next_batch: _LoadBatch[K] | None = None
 
     async def load(self, keys: Sequence[K]) -> list[V]:
         """Return the value of each key, which may be the exception of this key alone.
@@ -181,7 +181,7 @@ class DataLoader(Generic[K, V]):
         """Return the value of one key; raise what loading it raised."""
         if key not in self._values:
             if self._next_batch is None and key not in self._batches:
-                await self._lead(_Batch((key,)))
+                await self._lead(_LoadBatch((key,)))
             else:
                 await self._fetch((key,))
         value = self._values[key]
@@ -194,13 +194,13 @@ class DataLoader(Generic[K, V]):
             new = [key for key in missing if key not in self._batches]
             batch = self._next_batch if new else self._batches[missing[0]]
             if batch is None:
-                await self._lead(_Batch(new))
+                await self._lead(_LoadBatch(new))
             else:
                 batch.keys.update(dict.fromkeys(new))
                 self._batches.update(dict.fromkeys(new, batch))
                 await batch.wait()
 
-    async def _lead(self, batch: "_Batch[K]") -> None:
+    async def _lead(self, batch: "_LoadBatch[K]") -> None:
         """Load a batch for all its callers, in the task of the first: a new task costs more."""
         self._next_batch = batch
         self._batches.update(dict.fromkeys(batch.keys, batch))
@@ -225,7 +225,7 @@ class DataLoader(Generic[K, V]):
             batch.ended.set()
 
 
-class _Batch(Generic[K]):
+class _LoadBatch(Generic[K]):
     """Keys that are loaded together."""
 
     __slots__ = ("ended", "error", "keys")
@@ -436,7 +436,10 @@ class Context(Struct, frozen=True, eq=False):
         return replace(self, precondition=precondition)
 
     def bind_precondition(self) -> Callable[[driver.Session], Awaitable[None]] | None:
-        """Return the check of the precondition in a transaction, or None if there is none."""
+        """Return the check of the precondition in a transaction, or None if there is none.
+
+        See docs/decisions/rest/requests-and-responses.md.
+        """
         check = self.precondition
         if check is None:
             return None
@@ -465,7 +468,12 @@ class Context(Struct, frozen=True, eq=False):
         self._loads.first_pages.clear()
 
     async def get_record(self, kind: RecordType[R], key: str) -> R | None:
-        """Return the visible record with this key, or None; batched with its siblings."""
+        """Return the visible record with this key, or None.
+
+        With the record cache, it comes from there. Without it, one of several that sibling fields
+        ask for is read with the others, a parent with the first page of its list, and one that
+        nothing else asks for by itself.
+        """
         loader = self._get_record_loader(kind)
         if self.record_cache is not None:
             return await self.get_or_load(kind, "", key, partial(loader.load_one, key))

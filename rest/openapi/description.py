@@ -22,7 +22,14 @@ from rest.openapi.requests import (
     describe_parameters,
 )
 from rest.parameters import EndpointInputs
-from rest.responses import LINK_HEADER, TOTAL_COUNT_HEADER, WARNINGS_HEADER, Drawing, Page, Picture
+from rest.responses import (
+    LINK_HEADER,
+    TOTAL_COUNT_HEADER,
+    WARNINGS_HEADER,
+    DrawingForm,
+    PageForm,
+    PictureForm,
+)
 from schema.definitions import EXPLAIN_PERMISSION, FLAGS, meaning_of
 from schema.execution import Executor, Operation
 from schema.operation_inputs import MAX_ID_CHARACTERS, JsonSchema
@@ -231,7 +238,7 @@ class _DescriptionBuilder:
                 "description": f"{endpoint.summary}.",
                 "headers": responses.header_references(*caching) | more,
             }
-        if isinstance(endpoint.form, Picture):
+        if isinstance(endpoint.form, PictureForm):
             return {
                 "description": f"{endpoint.summary}.",
                 "headers": responses.header_references("ETag", *caching),
@@ -244,9 +251,9 @@ class _DescriptionBuilder:
         example = _read_examples().get(_operation_id(endpoint))
         tags = ("ETag",) if endpoint.method == "GET" else ()
         own: tuple[str, ...] = ()
-        if isinstance(endpoint.form, Page):
+        if isinstance(endpoint.form, PageForm):
             own = (LINK_HEADER, TOTAL_COUNT_HEADER)
-        elif isinstance(endpoint.form, Drawing):
+        elif isinstance(endpoint.form, DrawingForm):
             own = (WARNINGS_HEADER,)
         shown = {} if example is None else {"example": example}
         schema = hoist_titled(endpoint.form.json_schema(resource), self.schemas)

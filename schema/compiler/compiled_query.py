@@ -25,7 +25,7 @@ from resolvers.request.threads import OBJECTS_IN_PART, build_in_parts, pause_if_
 from schema.compiler.coercion import VariableCoercer, is_large
 from schema.compiler.plan import (
     FieldResolver,
-    Level,
+    LevelPlan,
     MakeRows,
     PlannedField,
     Row,
@@ -76,7 +76,7 @@ class LevelExecutor:
         """The last exception that generated code raised."""
 
     async def execute(
-        self, root: Level, *, serially: bool = False, event: Sequence[Any] | None = None
+        self, root: LevelPlan, *, serially: bool = False, event: Sequence[Any] | None = None
     ) -> tuple[Row | None, list[GraphQLError]]:
         """Return the data and the errors of an operation; `serially` for mutations.
 
@@ -102,7 +102,7 @@ class LevelExecutor:
         return rows.values[0], to_graphql_errors(rows.errors[0]) if rows.errors else []
 
     async def _complete_level(
-        self, level: Level, objects: Sequence[Any], weights: Weights, *, serially: bool = False
+        self, level: LevelPlan, objects: Sequence[Any], weights: Weights, *, serially: bool = False
     ) -> Completed:
         if not objects:
             return Completed([], {}, {})
@@ -377,7 +377,7 @@ class Event(NamedTuple):
 class QueryPlan:
     """The selection of an operation for one combination of its conditions."""
 
-    def __init__(self, root: Level, field_count: int) -> None:
+    def __init__(self, root: LevelPlan, field_count: int) -> None:
         self.root = root
         self.field_count = field_count
         self.has_tried_code = False

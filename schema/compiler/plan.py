@@ -214,9 +214,9 @@ class PlannedField:
     """It is called once for all objects; None for a plain field."""
     call: Callable[..., Any] | None
     """It reads a plain field that is more than an attribute."""
-    levels: Mapping[str, "Level"]
+    levels: Mapping[str, "LevelPlan"]
     """The levels of its objects by the name of their type; scalars have none."""
-    level: "Level | None" = field(init=False)
+    level: "LevelPlan | None" = field(init=False)
     """The level of all its objects, if they have one type."""
     documents: DocumentList | None
     """The list that has its objects as documents; None if they are records."""
@@ -232,7 +232,7 @@ class PlannedField:
     """True if it has a resolver, or a field inside it has one, at any depth."""
     is_column: bool = field(init=False)
     """True if it is completed for all objects at once, and not where the row of each is made."""
-    plain_level: "Level | None" = field(init=False)
+    plain_level: "LevelPlan | None" = field(init=False)
     """The level of its value, if this is one object and generated code makes its whole row."""
     complete_values: MakeRows | None = None
     """Generated code for the values of a resolver that are no objects, if there is any."""
@@ -322,7 +322,7 @@ class PlannedField:
 
 
 @dataclass(slots=True, eq=False)
-class Level:
+class LevelPlan:
     """The selection on the objects of one type."""
 
     entries: Sequence[PlannedField | TypenameField]
@@ -352,7 +352,7 @@ class Level:
             self.part_size = None
 
 
-def plan_levels(selection: Selection, schema: graphql.GraphQLSchema) -> Level:
+def plan_levels(selection: Selection, schema: graphql.GraphQLSchema) -> LevelPlan:
     """Return the level of an operation's root, with those inside it.
 
     Raises UnsupportedQueryError.
@@ -373,9 +373,9 @@ class _Planner:
             self._members.update(each.members)
         self.resolvers: dict[int, FieldResolver] = {}
 
-    def plan_level(self, selection: Selection, documents: DocumentList | None) -> Level:
+    def plan_level(self, selection: Selection, documents: DocumentList | None) -> LevelPlan:
         """Plan a level; `documents` say how the lists in its objects, which are pages, are read."""
-        return Level(
+        return LevelPlan(
             [
                 self._plan_field(each, documents) if isinstance(each, SelectedField) else each
                 for each in selection

@@ -18,7 +18,7 @@ from graphql import GraphQLList, GraphQLNonNull, GraphQLOutputType, get_nullable
 
 from resolvers.request.threads import build_in_parts
 from schema.compiler.coercion import FAST_TESTS
-from schema.compiler.plan import Level, PlannedField
+from schema.compiler.plan import LevelPlan, PlannedField
 from schema.compiler.selection import SelectedField, TypenameField, UnsupportedQueryError
 from schema.definitions import is_page
 
@@ -176,7 +176,7 @@ def _build_list_completion(
     return complete
 
 
-def generate_rows(level: Level) -> None:
+def generate_rows(level: LevelPlan) -> None:
     """Generate code for a level and those inside it. Raises UnsupportedQueryError."""
     writer = _CodeWriter()
     writer.write_level(level)
@@ -205,7 +205,7 @@ class _CodeWriter:
         self._completion_names: dict[str, str] = {}
         self._counter = count(1)
 
-    def write_level(self, level: Level) -> None:
+    def write_level(self, level: LevelPlan) -> None:
         """Write the function that makes the rows of a level, and those of the levels inside it."""
         row = self._new_name("r")
 
@@ -245,7 +245,7 @@ class _CodeWriter:
         ]
         self.uses[name] = use
 
-    def _row_expression(self, level: Level, record: str) -> str:
+    def _row_expression(self, level: LevelPlan, record: str) -> str:
         """Return the expression of one object's row; keys are in the order of the selection."""
         members = [
             f"{each.key!r}: {each.type_name!r}"
@@ -298,7 +298,7 @@ class _CodeWriter:
             else (f"(v if {test.format(source)} else {complete}(v))")
         )
 
-    def _nested_row_expression(self, level: Level, record: str) -> str:
+    def _nested_row_expression(self, level: LevelPlan, record: str) -> str:
         # In the place of a record may be the exception that reading it raised. To read a field of
         # that fails; if none is read here, it must be looked at.
         row = self._row_expression(level, record)

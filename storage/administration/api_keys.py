@@ -146,7 +146,7 @@ async def create_api_key(
         target = audit.AuditTarget(KEYS_COLLECTION, [record.id])
         return key, audit.AuditEntry("key.created", target, [created], asset_ids or ())
 
-    return record, await audit.run_in_transaction(database, origin, insert)
+    return record, await audit.run_audited(database, origin, insert)
 
 
 async def update_api_key(
@@ -180,7 +180,7 @@ async def update_api_key(
         assets = [*(before.asset_ids or ()), *(after.asset_ids or ())]
         return after, audit.AuditEntry("key.updated", target, [updated], assets)
 
-    return await audit.run_in_transaction(database, origin, update)
+    return await audit.run_audited(database, origin, update)
 
 
 async def rotate_api_key(
@@ -224,7 +224,7 @@ async def rotate_api_key(
         entry = audit.AuditEntry("key.rotated", target, [updated, created], old.asset_ids or ())
         return RotatedApiKey(new, key, msgspec.structs.replace(ended, replaced_by_id=new.id)), entry
 
-    return await audit.run_in_transaction(database, origin, rotate)
+    return await audit.run_audited(database, origin, rotate)
 
 
 async def revoke_api_key(
@@ -246,7 +246,7 @@ async def revoke_api_key(
         target = audit.AuditTarget(KEYS_COLLECTION, [key_id])
         return record, audit.AuditEntry("key.revoked", target, [revoked], before["asset_ids"] or ())
 
-    return await audit.run_in_transaction(database, origin, revoke)
+    return await audit.run_audited(database, origin, revoke)
 
 
 async def delete_api_key(database: driver.Database, key_id: str) -> bool:
@@ -264,7 +264,7 @@ async def delete_api_key(database: driver.Database, key_id: str) -> bool:
         target = audit.AuditTarget(KEYS_COLLECTION, [key_id])
         return True, audit.AuditEntry("key.deleted", target, [removed], before.asset_ids or ())
 
-    return await audit.run_in_transaction(database, None, delete)
+    return await audit.run_audited(database, None, delete)
 
 
 async def list_api_keys(database: driver.Database) -> list[ApiKey]:

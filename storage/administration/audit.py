@@ -165,7 +165,7 @@ class AuditFilter(NamedTuple):
     """Id of what was changed, or what the operation was called for."""
 
 
-async def run_in_transaction(
+async def run_audited(
     database: driver.Database,
     origin: Origin | None,
     work: Callable[[driver.Session], Awaitable[tuple[T, AuditEntry | None]]],

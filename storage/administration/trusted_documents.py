@@ -91,7 +91,7 @@ async def register_documents(
             },
         )
 
-    return await audit.run_in_transaction(database, None, register)
+    return await audit.run_audited(database, None, register)
 
 
 async def remove_documents(database: driver.Database, ids: Sequence[str] | None) -> list[str]:
@@ -107,7 +107,7 @@ async def remove_documents(database: driver.Database, ids: Sequence[str] | None)
         await collection.delete_many({"_id": {"$in": keys}}, session=session)
         return keys, _build_entry("documents.removed", {"removed": keys})
 
-    return await audit.run_in_transaction(database, None, remove)
+    return await audit.run_audited(database, None, remove)
 
 
 async def list_documents(database: driver.Database) -> list[TrustedDocument]:

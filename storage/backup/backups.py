@@ -468,7 +468,7 @@ class _RestoreRun:
             await self._lease.begin_restoring(session)
             return None, entry
 
-        await audit.run_in_transaction(self._staged, origin, work)
+        await audit.run_audited(self._staged, origin, work)
         return RestoreSummary(manifest, before, regained)
 
     async def _list_regained_keys(self) -> list[str]:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
 
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
-from storage.mongo.change_stream import Batch
+from storage.mongo.change_stream import ChangeStreamBatch
 from storage.mongo.driver import Timestamp
 from storage.mongo.protocols import Pipeline
 from storage.records.kinds import Document, RecordType, format_key
@@ -201,7 +201,7 @@ class EventReader:
         self._counted = position._replace(offset=0)
         """The position after the last event that the stream has reported."""
 
-    def read(self, batch: Batch) -> Progress:
+    def read(self, batch: ChangeStreamBatch) -> Progress:
         """Return the changes of a batch."""
         events = list[ChangeEvent]()
         for document in filter(_is_counted, batch.events):

@@ -412,7 +412,7 @@ class ImportRun:
             changes = [*entry.changes, *withdrawn]
             return None, entry._replace(changes=changes) if changes else None
 
-        await audit.run_in_transaction(self._database, origin, work)
+        await audit.run_audited(self._database, origin, work)
         for network in self._stale_networks:
             if network.is_withdrawn:
                 continue

@@ -44,7 +44,7 @@ _TIMESTAMP_TYPE = 0x82
 """First byte of a resume token, which is a key string: the type of what comes first."""
 
 
-class Batch(NamedTuple):
+class ChangeStreamBatch(NamedTuple):
     """Events of a change stream, in the order of their cluster times."""
 
     events: list[Document]
@@ -78,7 +78,7 @@ def tail_changes(
     wait_ms: int,
     start: Timestamp | None = None,
     **options: str,
-) -> Iterator[Iterator[Batch]]:
+) -> Iterator[Iterator[ChangeStreamBatch]]:
     """Open a change stream on a database and yield an iterator over its batches of events.
 
     A batch is empty if nothing changed for `wait_ms`; the first one comes at once. Errors end the
@@ -133,7 +133,7 @@ def _iter_batches(
     session: ClientSession,
     cursor: Document,
     wait_ms: int,
-) -> Iterator[Batch]:
+) -> Iterator[ChangeStreamBatch]:
     collection = cursor["ns"].partition(".")[2]
     is_sharded = client.topology_description.topology_type_name == "Sharded"
     next_wait_ms = 1  # nothing is known to be complete before the first batch
@@ -154,12 +154,12 @@ def _iter_batches(
         is_full = len(events) >= MAX_BATCH_EVENTS
         reached = read_time(cursor["postBatchResumeToken"])
         # A replica set reports the events of a transaction together, if they fit. Shards do not.
-        yield Batch(events, reached, is_full, is_full or is_sharded)
+        yield ChangeStreamBatch(events, reached, is_full, is_full or is_sharded)
 
 
 async def read_changes(
     database: Database, clock: ClusterClock, pipeline: Pipeline, start: Timestamp, max_events: int
-) -> Batch:
+) -> ChangeStreamBatch:
     """Return the first events from a time on, all that there are now if they are fewer.
 
     It sees all writes up to the time of `clock`, which is advanced to that of the last event.
@@ -191,7 +191,7 @@ async def read_changes(
             )
         if events := cursor["firstBatch"]:
             clock.advance(events[-1]["clusterTime"])
-        return Batch(events, read_time(cursor["postBatchResumeToken"]))
+        return ChangeStreamBatch(events, read_time(cursor["postBatchResumeToken"]))
 
 
 async def read_newest_time(database: Database, clock: ClusterClock) -> Timestamp:

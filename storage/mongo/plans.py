@@ -28,7 +28,7 @@ class Scan(NamedTuple):
     """The fields of the index with their directions; None without an index."""
 
 
-class QueryPlan(NamedTuple):
+class CommandPlan(NamedTuple):
     """The plan by which MongoDB has carried out a command once more."""
 
     scans: tuple[Scan, ...]
@@ -44,13 +44,13 @@ class QueryPlan(NamedTuple):
 
 async def explain_commands(
     database: driver.Database, log: CommandLog, seconds: float
-) -> list[QueryPlan | None]:
+) -> list[CommandPlan | None]:
     """Return the plan of each command; None for those that MongoDB does not tell in time."""
     with driver.limit_time(seconds):
         return [await explain_command(database, item.command) for item in log.commands]
 
 
-async def explain_command(database: driver.Database, command: Document) -> QueryPlan | None:
+async def explain_command(database: driver.Database, command: Document) -> CommandPlan | None:
     """Run a read again and return its plan; None if MongoDB does not tell, or not in time."""
     try:
         if len(bson.encode(command)) > MAX_EXPLAINED_BYTES:
@@ -62,7 +62,7 @@ async def explain_command(database: driver.Database, command: Document) -> Query
     return read_plan(reply)
 
 
-def read_plan(reply: Document) -> QueryPlan:
+def read_plan(reply: Document) -> CommandPlan:
     """Return the plan in the reply to an `explain` of a `find` or an `aggregate`.
 
     >>> stage = {"stage": "FETCH", "inputStage": {"stage": "IXSCAN", "indexName": "i",
@@ -83,7 +83,7 @@ def read_plan(reply: Document) -> QueryPlan:
             keys += stats.get("totalKeysExamined", 0)
             documents += stats.get("totalDocsExamined", 0)
             milliseconds += stats.get("executionTimeMillis", 0)
-    return QueryPlan(
+    return CommandPlan(
         _without_repetitions(chosen),
         _without_repetitions(sorted([*chosen, *rejected], key=repr)),
         keys,

@@ -14,15 +14,15 @@ import httpx
 from graphql import TypeInfo, TypeInfoVisitor, Visitor, visit
 
 from rest.responses import (
-    Data,
-    Document,
-    LinkedList,
-    List,
-    Matrix,
-    NoBody,
-    Object,
-    Page,
-    Picture,
+    DataForm,
+    DocumentForm,
+    LinkedListForm,
+    ListForm,
+    MatrixForm,
+    NoBodyForm,
+    ObjectForm,
+    PageForm,
+    PictureForm,
 )
 from storage.mongo import driver
 from tests.authorisation.catalog import find_markers, to_ghosts
@@ -218,29 +218,29 @@ class Checker:
         assert request.endpoint is not None
         form = request.endpoint.form
         path = form.result_path
-        for name in path[:-1] if isinstance(form, Data) else path:
+        for name in path[:-1] if isinstance(form, DataForm) else path:
             data = data[name]
             if data is None:
                 return Expected(404)
         if data == ANY_NUMBER:
             return Expected(200, ANY)
-        if isinstance(form, Data):
+        if isinstance(form, DataForm):
             return Expected(200, {"data": data[path[-1]]})
-        if isinstance(form, Matrix):
+        if isinstance(form, MatrixForm):
             return Expected(200, {"data": _drop_null_names(data)})
-        if isinstance(form, LinkedList) or (isinstance(form, List) and "data" in data):
+        if isinstance(form, LinkedListForm) or (isinstance(form, ListForm) and "data" in data):
             return Expected(200, {"data": data["data"]})
-        if isinstance(form, List):
+        if isinstance(form, ListForm):
             return Expected(200, {"data": data})
-        if isinstance(form, Page):
+        if isinstance(form, PageForm):
             paging = data["paging"]
             urls = {"next_url": paging.pop("next"), "prev_url": ANY}
             if paging["current_page"] == 1:
                 urls["prev_url"] = None
             return Expected(200, {"data": data["data"], "paging": paging | urls})
-        if isinstance(form, NoBody):
+        if isinstance(form, NoBodyForm):
             return Expected(204)
-        if isinstance(form, Object | Document):
+        if isinstance(form, ObjectForm | DocumentForm):
             return Expected(200, data)
         raise OracleGap(f"{__name__} does not know the form {form}")
 
@@ -259,7 +259,7 @@ class Checker:
             if sum(each in REQUIRED for each in list_coordinates(request.document)) == 1:
                 assert codes == {code for code, _ in expected.errors}
         else:
-            is_picture = isinstance(request.endpoint.form, Picture)
+            is_picture = isinstance(request.endpoint.form, PictureForm)
             is_shown = expected.status == 200 and not is_picture
             mismatch = find_mismatch(expected.body, response.json()) if is_shown else None
             if expected.status == 204:

@@ -23,7 +23,16 @@ from rest.endpoint_files import (
     read_folder,
 )
 from rest.openapi import description
-from rest.responses import Data, Document, Form, LinkedList, List, NoBody, Object, Page
+from rest.responses import (
+    DataForm,
+    DocumentForm,
+    Form,
+    LinkedListForm,
+    ListForm,
+    NoBodyForm,
+    ObjectForm,
+    PageForm,
+)
 from schema.definitions import strawberry_field_of
 from schema.root import GRAPHQL_SCHEMA
 from schema.types import MAX_PER_PAGE
@@ -141,28 +150,33 @@ def test_a_document_has_aliases_paging_and_its_fragments_and_none_of_the_directi
 @pytest.mark.parametrize(
     ("options", "selection", "form", "path"),
     [
-        ("", "units { data { id } }", Page, ("units",)),
-        ("", "assetReferences { data { id } }", Page, ("asset_references",)),
-        ('result: "a.units"', 'a: asset(id: "x") { units { data { id } } }', Page, ("a", "units")),
-        ("as: LINKED_LIST", "units { data { id } }", LinkedList, ("units",)),
-        ("as: LIST", "units { data { id } }", List, ("units",)),
-        ('result: "units.data"', "units { data { id } }", List, ("units", "data")),
-        ("", 'unit(id: "x") { id }', Object, ("unit",)),
-        ("as: DATA", 'unit(id: "x") { id }', Data, ("unit",)),
+        ("", "units { data { id } }", PageForm, ("units",)),
+        ("", "assetReferences { data { id } }", PageForm, ("asset_references",)),
+        (
+            'result: "a.units"',
+            'a: asset(id: "x") { units { data { id } } }',
+            PageForm,
+            ("a", "units"),
+        ),
+        ("as: LINKED_LIST", "units { data { id } }", LinkedListForm, ("units",)),
+        ("as: LIST", "units { data { id } }", ListForm, ("units",)),
+        ('result: "units.data"', "units { data { id } }", ListForm, ("units", "data")),
+        ("", 'unit(id: "x") { id }', ObjectForm, ("unit",)),
+        ("as: DATA", 'unit(id: "x") { id }', DataForm, ("unit",)),
         (
             'as: DATA, result: "unit.floorId"',
             'unit(id: "x") { floorId }',
-            Data,
+            DataForm,
             ("unit", "floor_id"),
         ),
-        ('result: "map.parsed"', 'map(id: "x") { parsed }', Document, ("map", "parsed")),
+        ('result: "map.parsed"', 'map(id: "x") { parsed }', DocumentForm, ("map", "parsed")),
         (
             'result: "map.picture"',
             'map(id: "x") { picture { format } }',
-            Object,
+            ObjectForm,
             ("map", "picture"),
         ),
-        ("as: NONE", 'unit(id: "x") { id }', NoBody, ("unit",)),
+        ("as: NONE", 'unit(id: "x") { id }', NoBodyForm, ("unit",)),
     ],
 )
 def test_the_form_follows_from_the_type_unless_it_is_said(
@@ -171,7 +185,7 @@ def test_the_form_follows_from_the_type_unless_it_is_said(
     text = f'query Q @endpoint(path: "/v1/x/q", summary: "Q" {options}) {{ {selection} }}'
     found = load_one(text).form
     assert (type(found), found.result_path) == (form, path)
-    assert (found.media_type == "application/json") == (form is not Document)
+    assert (found.media_type == "application/json") == (form is not DocumentForm)
 
 
 def test_a_result_may_be_in_a_fragment() -> None:

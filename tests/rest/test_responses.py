@@ -13,15 +13,15 @@ from rest.errors import HttpError
 from rest.responses import (
     ENCODINGS,
     WARNINGS_HEADER,
-    Data,
-    Drawing,
+    DataForm,
+    DrawingForm,
     Form,
-    LinkedList,
-    List,
-    Matrix,
-    NoBody,
-    Object,
-    Page,
+    LinkedListForm,
+    ListForm,
+    MatrixForm,
+    NoBodyForm,
+    ObjectForm,
+    PageForm,
     Precondition,
     RequestUrl,
     compute_etag,
@@ -42,12 +42,12 @@ def page(number: int, after: str | None) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("form", "result", "body"),
     [
-        (Object("unit"), {"unit": {"id": "u"}}, {"id": "u"}),
-        (List("groups"), {"groups": {"data": [1]}}, {"data": [1]}),
-        (Data("map", "reachable"), {"map": {"reachable": {"a": 1}}}, {"data": {"a": 1}}),
-        (List("map", "nearest"), {"map": {"nearest": [1]}}, {"data": [1]}),
-        (Data("map", "route"), {"map": {"route": None}}, {"data": None}),
-        (NoBody("unassign"), {"unassign": None}, None),
+        (ObjectForm("unit"), {"unit": {"id": "u"}}, {"id": "u"}),
+        (ListForm("groups"), {"groups": {"data": [1]}}, {"data": [1]}),
+        (DataForm("map", "reachable"), {"map": {"reachable": {"a": 1}}}, {"data": {"a": 1}}),
+        (ListForm("map", "nearest"), {"map": {"nearest": [1]}}, {"data": [1]}),
+        (DataForm("map", "route"), {"map": {"route": None}}, {"data": None}),
+        (NoBodyForm("unassign"), {"unassign": None}, None),
     ],
 )
 def test_the_resource_is_wrapped(form: Form, result: dict[str, Any], body: Any) -> None:
@@ -57,7 +57,7 @@ def test_the_resource_is_wrapped(form: Form, result: dict[str, Any], body: Any) 
 
 @pytest.mark.parametrize(
     "form",
-    [Object("map", "unit"), Page("map", "units"), Data("map", "route")],
+    [ObjectForm("map", "unit"), PageForm("map", "units"), DataForm("map", "route")],
 )
 def test_a_missing_parent_is_not_found(form: Form) -> None:
     with pytest.raises(HttpError) as caught:
@@ -76,7 +76,7 @@ def test_a_missing_parent_is_not_found(form: Form) -> None:
 def test_a_page_has_the_urls_of_its_neighbours(
     number: int, after: str | None, previous_url: str | None, next_url: str | None
 ) -> None:
-    wrapped = Page("units").wrap(page(number, after), URL)
+    wrapped = PageForm("units").wrap(page(number, after), URL)
     assert wrapped.body == {
         "paging": {
             "per_page": 2,
@@ -89,7 +89,7 @@ def test_a_page_has_the_urls_of_its_neighbours(
 
 
 def test_the_link_header_names_both_neighbours() -> None:
-    for form in (Page("units"), LinkedList("units")):
+    for form in (PageForm("units"), LinkedListForm("units")):
         wrapped = form.wrap(page(2, "k"), RequestUrl("/v1", []))
         following, previous = "</v1?per-page=2&page=3&after=k>", "</v1?per-page=2&page=1>"
         assert wrapped.headers == {"Link": f'{following}; rel="next", {previous}; rel="prev"'}
@@ -97,16 +97,18 @@ def test_the_link_header_names_both_neighbours() -> None:
 
 
 def test_a_page_that_cannot_be_turned_has_no_neighbours() -> None:
-    whole = Page("units", variables=()).wrap(page(1, "k"), URL)
+    whole = PageForm("units", variables=()).wrap(page(1, "k"), URL)
     assert (whole.body["paging"]["next_url"], whole.headers) == (None, {})
     [url] = (
-        Page("units", variables=["page"]).wrap(page(1, "k"), RequestUrl("/v1", [])).headers.values()
+        PageForm("units", variables=["page"])
+        .wrap(page(1, "k"), RequestUrl("/v1", []))
+        .headers.values()
     )
     assert url == '</v1?per-page=2&page=2>; rel="next"'
 
 
 def test_a_count_is_a_header() -> None:
-    for form in (Page("units"), LinkedList("units")):
+    for form in (PageForm("units"), LinkedListForm("units")):
         counted = {"units": {**page(1, None)["units"], "total_count": 0}}
         wrapped = form.wrap(counted, URL)
         assert wrapped.headers == {"Floorgate-Total-Count": "0"}
@@ -116,7 +118,7 @@ def test_a_count_is_a_header() -> None:
 def test_waypoints_without_id_and_name_lack_these_members() -> None:
     named, unnamed = {"id": "a", "name": "A", "x": 1}, {"id": None, "name": None, "x": None}
     matrix = {"sources": [{**unnamed, "targets": [named, unnamed]}]}
-    wrapped = Matrix("matrix").wrap({"matrix": matrix}, URL)
+    wrapped = MatrixForm("matrix").wrap({"matrix": matrix}, URL)
     assert wrapped.body == {"data": {"sources": [{"x": None, "targets": [named, {"x": None}]}]}}
 
 
@@ -146,13 +148,13 @@ def test_warnings_are_a_structured_header(
     warnings: list[dict[str, Any]], header: str | None
 ) -> None:
     result = {"parsedUnitMap": {"map": {}, "warnings": warnings}}
-    headers = Drawing("parsedUnitMap", "map").wrap(result, URL).headers
+    headers = DrawingForm("parsedUnitMap", "map").wrap(result, URL).headers
     assert headers.get(WARNINGS_HEADER) == header
 
 
 def test_the_header_of_warnings_is_short() -> None:
     result = {"parsedUnitMap": {"map": {}, "warnings": [warning("text", name="a" * 40)] * 500}}
-    header = Drawing("parsedUnitMap", "map").wrap(result, URL).headers[WARNINGS_HEADER]
+    header = DrawingForm("parsedUnitMap", "map").wrap(result, URL).headers[WARNINGS_HEADER]
     assert 1_900 < len(header) <= 2_000
 
 

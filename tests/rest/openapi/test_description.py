@@ -10,7 +10,7 @@ import yaml
 from parsing.svg.unit_map import parse_unit_map
 from rest.openapi import description
 from rest.openapi.description import TAG_DESCRIPTIONS
-from rest.responses import NoBody
+from rest.responses import NoBodyForm
 from schema.root import GRAPHQL_SCHEMA
 from tests.endpoints import ENDPOINTS
 
@@ -112,5 +112,5 @@ def test_errors_and_empty_responses_are_those_of_the_endpoint() -> None:
     for row, operation in zip(ENDPOINTS, OPERATIONS, strict=True):
         responses = operation["responses"]
         assert ({"413", "415"} <= {*responses}) == (row.body is not None)
-        assert ("204" in responses) == isinstance(row.form, NoBody)
+        assert ("204" in responses) == isinstance(row.form, NoBodyForm)
         assert "content" not in responses.get("204", {})

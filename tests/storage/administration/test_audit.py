@@ -55,7 +55,7 @@ async def write(
     async def work(session: driver.Session) -> tuple[None, AuditEntry]:
         return None, entry
 
-    await audit.run_in_transaction(database, origin, work)
+    await audit.run_audited(database, origin, work)
 
 
 async def list_page(
@@ -105,7 +105,7 @@ async def test_what_fails_leaves_no_record_and_what_cannot_be_recorded_changes_n
         raise LookupError
 
     with pytest.raises(LookupError):
-        await audit.run_in_transaction(database, ORIGIN, insert_and_fail)
+        await audit.run_audited(database, ORIGIN, insert_and_fail)
 
     def fail(*_: object) -> None:
         raise LookupError
@@ -296,7 +296,7 @@ async def test_a_page_has_the_first_changes_and_ids_or_those_of_the_target(datab
     async def work(session: driver.Session) -> tuple[None, AuditEntry]:
         return None, entry._replace(asset_ids=map(str, range(50)))
 
-    await audit.run_in_transaction(database, ORIGIN, work)
+    await audit.run_audited(database, ORIGIN, work)
     [shown] = (await list_page(database)).data
     assert len(shown.changes) == MAX_SHOWN_CHANGES
     assert {len(change.ids) for change in shown.changes} == {MAX_SHOWN_IDS}
