@@ -49,7 +49,7 @@ from rest.errors import JSON_MEDIA_TYPE
 from rest.names import to_camel_case, to_snake_case
 from rest.responses import DATA, FORMS, MEDIA_TYPES, DocumentForm, Form, PageForm
 from schema.definitions import is_null_on_error
-from schema.endpoints import HttpMethod, ResponseForm
+from schema.endpoint_directives import HttpMethod, ResponseForm
 from schema.root import GRAPHQL_SCHEMA
 from schema.validation import validate
 

@@ -16,7 +16,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from rest.errors import JSON_MEDIA_TYPE, not_found_error
-from schema.endpoints import ResponseForm
+from schema.endpoint_directives import ResponseForm
 from schema.errors import PreconditionFailedError
 from schema.execution import pause_if_due
 from schema.operation_inputs import JsonSchema

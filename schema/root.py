@@ -21,7 +21,7 @@ from resolvers.request import caller
 from schema import types
 from schema.definitions import guard_fields
 from schema.descriptions import complete_descriptions, complete_directives
-from schema.endpoints import DIRECTIVES
+from schema.endpoint_directives import DIRECTIVES
 from schema.errors import explain_enums
 from schema.fields import mutation_field, output_type, resolver_field
 
