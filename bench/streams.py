@@ -169,6 +169,7 @@ async def measure_followers(
     async with first.open(open_stream, url, key):
         for _ in range(WARM_UP_WRITES):  # loads what all streams share
             await first.wait_for(await write())
+        await asyncio.sleep(SETTLE_SECONDS)
         before = _read_memory_kb(server)
         async with followers.open(open_stream, url, key):
             await asyncio.sleep(SETTLE_SECONDS)
