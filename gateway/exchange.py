@@ -269,7 +269,7 @@ class _RequestRecord(logging.LogRecord):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing that the line shows can change, so that it may be formatted later."""
+        """True if nothing that the line shows can change, so that it may be formatted later."""
         return self.exc_info is None
 
 

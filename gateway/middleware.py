@@ -198,7 +198,7 @@ class _Response:
     status = 0
     sent_bytes = 0
     is_final = False
-    """Whether the response gets no entity tag and no content coding."""
+    """True if the response gets no entity tag and no content coding."""
     expects_body = False
     """True until the body is complete, or the response begins without it."""
     _arrived_bytes = 0

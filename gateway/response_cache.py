@@ -68,7 +68,7 @@ class _Flight:
         self.response: CachedResponse | None = None
         """None if the request has left before, or failed."""
         self.is_private = False
-        """Whether the outcome concerns this request only: it is useless to wait for another."""
+        """True if the outcome concerns this request only: it is useless to wait for another."""
 
 
 class ResponseCache:
@@ -174,7 +174,7 @@ class ResponseCache:
 
     @property
     def is_off(self) -> bool:
-        """Whether no response is ever cached."""
+        """True if no response is ever cached."""
         return not self._responses.max_bytes
 
     def get(self, key: CacheKey) -> CachedResponse | None:

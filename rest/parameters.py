@@ -87,10 +87,10 @@ class QueryParameter:
         """The name on the wire: `per-page` for `perPage`, unless the operation says otherwise."""
         self.names = (self.name, *SPELLINGS.get(input.variable, ()))
         self.is_filter = input.variable not in PAGING_VARIABLE_NAMES
-        """Whether the URLs of other pages repeat the parameter."""
+        """True if the URLs of other pages repeat the parameter."""
         self.is_required = input.is_required
         self.is_sized_by_cursor = input.variable == PAGE_SIZE and input.default is not None
-        """Whether a cursor, which has a page size, takes the place of the operation's default."""
+        """True if a cursor, which has a page size, takes the place of the operation's default."""
         self._parse = _find_parser(input.type)
 
     def parse(self, text: str) -> Any:

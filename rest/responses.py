@@ -117,7 +117,7 @@ class Form:
 
     status: ClassVar[int] = 200
     reads_networks: ClassVar[bool] = False
-    """Whether the operation routes on the map that it reads."""
+    """True if the operation routes on the map that it reads."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class Form:
         """The response names that lead to the resource."""
         self.media_type = media_type
         self.is_nullable = is_nullable
-        """Whether the resource may be null."""
+        """True if the resource may be null."""
         self.has_pages = "page" in variables
         self.has_cursors = "after" in variables
 

@@ -342,7 +342,7 @@ class Admission:
         self._rejections_due = Cache[str, float](max_entries=_COUNTED_ADDRESSES)
         """When the rejections so far would have been sent at their maximum rate, by address."""
         self._has_started_one = False
-        """Whether a request has started in this turn of the event loop."""
+        """True if a request has started in this turn of the event loop."""
         self._log = LimitLog("floorgate.admission")
 
     @property

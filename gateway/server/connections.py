@@ -97,7 +97,7 @@ class UnreadResponses:
 
 
 class ReadingPace:
-    """Whether the client of one connection reads fast enough while something is unread.
+    """Tells whether the client of one connection reads fast enough while something is unread.
 
     The time it has left grows with each byte that it acknowledges, up to `body_idle_seconds`.
     """
@@ -201,7 +201,7 @@ class ConnectionTable:
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
         self.is_draining = False
-        """Whether the worker is about to stop, so that connections end with a response."""
+        """True if the worker is about to stop, so that connections end with a response."""
         self.awaited_bodies = 0
         """Requests that wait for their body before the application starts."""
         self.log = LimitLog("floorgate.connections")

@@ -157,7 +157,7 @@ class Exchange:
         self.unsent_bytes = 0
         """Bytes of the response by its `Content-Length` that are still to come."""
         self._is_complete = False
-        """Whether all of the request has arrived."""
+        """True if all of the request has arrived."""
         self._is_chunked = False
         self._connection = connection
         self._changed = asyncio.Event()
@@ -311,7 +311,7 @@ class RejectedClient:
 
     def __init__(self) -> None:
         self.is_delayed = False
-        """Whether it has to wait before its next request is read."""
+        """True if it has to wait before its next request is read."""
         self.delayed_seconds = 0.0
         """How long it has had to wait since it sent a valid key."""
         self.address = ""
@@ -386,9 +386,9 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         """The exchanges behind one that is being answered."""
         self.rejected = RejectedClient()
         self._is_rejecting = False
-        """Whether the application is sending a rejection."""
+        """True if the application is sending a rejection."""
         self._has_announced_close = False
-        """Whether a response said so: requests behind it are not answered (RFC 9112, 9.6)."""
+        """True if a response said so: requests behind it are not answered (RFC 9112, 9.6)."""
         self._discarding_input = False
         """Ignore what still arrives: the connection closes after the response sent."""
         self._rejection: ProtocolError | None = None
@@ -396,7 +396,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         self._buffered_bytes = 0
         """Bytes of headers, or of a body what is not its data: all that the parser may hold."""
         self._headers_may_exceed_limit = False
-        """Whether the piece being parsed may contain headers over their limit."""
+        """True if the piece being parsed may contain headers over their limit."""
         self._has_body = False
         self._body_left = 0
         """Bytes of a body with a `Content-Length` that are still to come."""
@@ -405,7 +405,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         self._scope: Scope = {}
         self._expects_100 = False
         self._is_upgrading = False
-        """Whether the request is to become a WebSocket."""
+        """True if the request is to become a WebSocket."""
         self._request_started = 0.0
         self._http_version = ""
         self._client_address = ""
@@ -413,7 +413,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         """The client's address if a proxy vouches for it."""
         self._awaited = AwaitedBody()
         self._is_answered = False
-        """Whether the fast path has answered the request being parsed."""
+        """True if the fast path has answered the request being parsed."""
         self._begun_requests = 0
         """Requests that begin in the piece being parsed."""
         self._repeatable: FastResponse | None = None

@@ -113,7 +113,7 @@ class Handover(msgspec.Struct):
     signals: list[int] = []
     """The signals that the previous program has received and not handled."""
     is_check: bool = False
-    """Whether to check only if this program could take over."""
+    """True if to check only if this program could take over."""
 
     @property
     def descriptors(self) -> list[int]:
@@ -224,7 +224,7 @@ class ProgramCheck:
 
     @property
     def has_finished(self) -> bool:
-        """Whether the result is known, or has taken too long."""
+        """True if the result is known, or has taken too long."""
         return self._process.poll() is not None or time.monotonic() >= self.ends_at
 
     def finish(self) -> str | None:
@@ -338,17 +338,17 @@ class SupervisedWorker:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it serves."""
+        """True if it serves."""
         return self.message == READY_MESSAGE
 
     @property
     def has_long_tasks(self) -> bool:
-        """Whether it has drained, but for imports or processing of maps."""
+        """True if it has drained, but for imports or processing of maps."""
         return self.message == READY_MESSAGE + LONG_TASKS_MESSAGE
 
     @property
     def has_exited(self) -> bool:
-        """Whether the process has ended."""
+        """True if the process has ended."""
         return self.process.poll() is not None
 
     def read_channel(self) -> None:
@@ -405,7 +405,7 @@ class Supervisor:
         self._exit_times: list[float] = []
         self._worker_count = workers
         self._is_complete = False
-        """Whether all workers have served since the start or the reload."""
+        """True if all workers have served since the start or the reload."""
         self._workers: list[SupervisedWorker] = []
         self._previous: list[SupervisedWorker] = []
         """Workers of the previous program, which serve until the new ones do."""

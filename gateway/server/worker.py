@@ -92,7 +92,7 @@ class WorkerServer:
         self._is_started = False
         self._must_stop = False
         self.is_forced = False
-        """Whether a second SIGINT has ended the draining."""
+        """True if a second SIGINT has ended the draining."""
         self._accept_until = 0.0
         """When to stop accepting connections, once a signal has come."""
         self._idle_seconds = 0.0
