@@ -28,8 +28,8 @@ import msgspec
 from rich.console import Console
 from rich.progress import track
 
-from bench import chart, report
-from bench.data.directory import UNITS_PER_ASSET, Directory, load_directory
+from bench import report
+from bench.data.directory import Directory, load_directory
 from bench.load import machine
 from bench.load.generator import LoadError, LoadGenerator, start_load_generator
 from bench.load.servers import PeerError, await_no_mongod, scratch_directory
@@ -51,7 +51,7 @@ class Run:
         self.scratch = stack.enter_context(scratch_directory())
         self.data_dir = data or self.scratch / "data"
         self._mongod = stack.enter_context(ExitStack())
-        self._directories: dict[tuple[str, int, int], Directory] = {}
+        self._directories: dict[tuple[str, int], Directory] = {}
         stack.enter_context(machine.pin_to_cores(machine.LOAD_CORE))
 
     @cached_property
@@ -64,15 +64,11 @@ class Run:
         """Start the load generator."""
         return self._stack.enter_context(start_load_generator())
 
-    def load_directory(
-        self, units: int, units_per_asset: int = UNITS_PER_ASSET, name: str = "floorgate"
-    ) -> Directory:
+    def load_directory(self, units: int, name: str = "floorgate") -> Directory:
         """Return a directory of this size in the database of this name."""
-        key = name, units, units_per_asset
+        key = name, units
         if key not in self._directories:
-            self._directories[key] = load_directory(
-                self.mongo_url, name, units, self.scratch, units_per_asset
-            )
+            self._directories[key] = load_directory(self.mongo_url, name, units, self.scratch)
         return self._directories[key]
 
     def stop_mongod(self) -> None:
@@ -189,14 +185,6 @@ def with_progress(steps: Iterator[T], what: str, total: int | None = None) -> It
     yield from track(steps, what, total, console=console, transient=True, disable=is_quiet)
 
 
-def write_docs(name: str, record: Record) -> None:
-    """Write a record into the data file of the documentation, and show it on the page."""
-    report.write_record(report.FIGURES, name, record)
-    report.write_page()
-    if name == "peers":
-        report.CHART_PATH.write_text(chart.draw_chart(report.find_cost_table(record)))
-
-
 # The command line
 
 
@@ -209,7 +197,8 @@ def build_command(each: Experiment) -> click.Command:
         report.print_tables(record.tables)
         report.write_record(output, each.name, record)
         if is_written:
-            write_docs(each.name, record)
+            report.write_record(report.FIGURES, each.name, record)
+            report.write_page()
 
     return click.Command(
         each.name,

@@ -23,12 +23,6 @@ from rich.table import Table
 ROOT = Path(__file__).parents[1]
 PERFORMANCE_PAGE = ROOT / "docs" / "performance.md"
 FIGURES = PERFORMANCE_PAGE.with_suffix(".json")
-CHART_PATH = ROOT / "docs" / "pictures" / "performance.svg"
-CHART_MARKDOWN = (
-    f"![Server CPU per request of every peer](pictures/{CHART_PATH.name})\n\n"
-    "Floorgate is green, what a user would pick instead orange, the limits are grey; the scale is "
-    "logarithmic."
-)
 COST_TITLE = "Server CPU, ms per request"
 PIPED_COLUMNS = 160
 NO_VALUE = "–"
@@ -172,7 +166,7 @@ def render_page(text: str, records: Mapping[str, Record]) -> str:
 def _render_block(name: str, records: Mapping[str, Record]) -> str:
     """Return the first table of an experiment; of the comparison there are two blocks."""
     if name == "ratios":
-        return f"{records['peers'].tables[0].to_markdown()}\n\n{CHART_MARKDOWN}"
+        return records["peers"].tables[0].to_markdown()
     if name == "details":
         return find_cost_table(records["peers"]).to_markdown()
     if name not in records:

@@ -1,9 +1,8 @@
 """The directory that every peer serves: a bundle of any size in MongoDB, and keys to read it.
 
-An asset has 250 units on eight floors and one map, as a mid-rise property has, if nothing else is
-asked for. Units are not sorted by id, as in exports of property-management systems. The first
-property also has a routable drawing, locations, level tags and a group of unit attributes, for the
-requests that need them.
+An asset has 250 units on eight floors and one map, as a mid-rise property has. Units are not sorted
+by id, as in exports of property-management systems. The first property also has a routable drawing,
+locations, level tags and a group of unit attributes, for the requests that need them.
 """
 
 import asyncio
@@ -64,31 +63,23 @@ class Directory:
     """The first sees every `SCOPED_KEYS`-th asset from the first, the next from the second."""
 
 
-def load_directory(
-    mongo_url: str,
-    database: str,
-    units: int,
-    scratch: Path,
-    units_per_asset: int = UNITS_PER_ASSET,
-) -> Directory:
+def load_directory(mongo_url: str, database: str, units: int, scratch: Path) -> Directory:
     """Load a directory, if the database does not have it yet; temporary files go to `scratch`."""
-    return asyncio.run(_load_directory(mongo_url, database, units, scratch, units_per_asset))
+    return asyncio.run(_load_directory(mongo_url, database, units, scratch))
 
 
-async def _load_directory(
-    mongo_url: str, name: str, units: int, scratch: Path, units_per_asset: int
-) -> Directory:
+async def _load_directory(mongo_url: str, name: str, units: int, scratch: Path) -> Directory:
     client = driver.connect(mongo_url, timeout_seconds=IMPORT_SECONDS)
     try:
         if not await api_keys.list_api_keys(client[name]):  # they are made last
             await preparation.prepare_database(client[name])
-            for members in (iter_members(units, units_per_asset), _iter_first_property(units)):
+            for members in (iter_members(units), _iter_first_property(units)):
                 bundle = write_bundle(scratch / "bundle.ndjson", members)
                 await catalog.import_catalog(client[name], [bundle])
             outcome = await process_and_publish(Store(client, name), ProcessingRequest(MAP_ID, {}))
             if not outcome.published:
                 raise RuntimeError(f"the map for measurements is not routable: {outcome.report}")
-        assets = [get_asset_id(asset) for asset in range(-(-units // units_per_asset))]
+        assets = [get_asset_id(asset) for asset in range(_count_assets(units))]
         scopes = [None, *(assets[first::SCOPED_KEYS] or None for first in range(SCOPED_KEYS))]
         key, *scoped_keys = [await _create_key(client[name], scope) for scope in scopes]
         routable = {"unit_map_id": MAP_ID, "words": "svc:id"}
@@ -122,9 +113,9 @@ def write_bundle(path: Path, members: Iterable[KindAndMember]) -> Path:
     return path
 
 
-def iter_members(units: int, units_per_asset: int = UNITS_PER_ASSET) -> Iterator[KindAndMember]:
+def iter_members(units: int) -> Iterator[KindAndMember]:
     """Yield every member with its kind, owners first."""
-    assets = -(-units // units_per_asset)
+    assets = _count_assets(units)
     for asset in range(assets):
         yield "asset", {"id": get_asset_id(asset), "name": f"Property {asset}"}
     for asset in range(assets):
@@ -136,7 +127,11 @@ def iter_members(units: int, units_per_asset: int = UNITS_PER_ASSET) -> Iterator
             {"id": get_map_id(asset), "asset_id": get_asset_id(asset), "name": "Floor plates"},
         )
     for unit in range(units):
-        yield "unit", _unit(unit, units_per_asset)
+        yield "unit", _unit(unit)
+
+
+def _count_assets(units: int) -> int:
+    return -(-units // UNITS_PER_ASSET)
 
 
 def get_asset_id(asset: int) -> str:
@@ -169,8 +164,8 @@ def _floor(asset: int, floor: int) -> dict[str, Any]:
     }
 
 
-def _unit(unit: int, units_per_asset: int) -> dict[str, Any]:
-    asset, number = divmod(unit, units_per_asset)
+def _unit(unit: int) -> dict[str, Any]:
+    asset, number = divmod(unit, UNITS_PER_ASSET)
     floor, door = number % FLOORS_PER_ASSET, number // FLOORS_PER_ASSET
     return {
         "id": get_unit_id(unit),

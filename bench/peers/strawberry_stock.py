@@ -166,7 +166,6 @@ class Location(Stamped):
 
 @strawberry.type
 class LocationPage:
-    paging: Paging
     data: list[Location]
 
 
@@ -175,22 +174,14 @@ class Map:
     id: strawberry.ID
 
     @strawberry.field
-    async def level_tags(self, info: Info, per_page: int = 100) -> LevelTagPage:
+    async def level_tags(self, info: Info) -> LevelTagPage:
         rows = await info.context.reader.level_tags(self.id)
         return LevelTagPage(data=[_level_tag(row) for row in rows])
 
     @strawberry.field
-    async def locations(
-        self,
-        info: Info,
-        page: int = 1,
-        per_page: int = 100,
-        after: str | None = None,
-        tags: str = "",
-    ) -> LocationPage:
+    async def locations(self, info: Info, tags: str = "") -> LocationPage:
         rows = await info.context.reader.locations(self.id, tags)
-        paging = Paging(per_page=per_page, current_page=page, has_next=False, next=None)
-        return LocationPage(paging=paging, data=[_location(row) for row in rows])
+        return LocationPage(data=[_location(row) for row in rows])
 
 
 @strawberry.type
@@ -201,9 +192,7 @@ class Query:
         return None if found is None else Unit(**found)
 
     @strawberry.field
-    async def units(
-        self, info: Info, page: int = 1, per_page: int = 100, after: str | None = None
-    ) -> UnitPage:
+    async def units(self, info: Info, page: int = 1, per_page: int = 100) -> UnitPage:
         return _unit_page(await info.context.reader.units(page, per_page), page, per_page)
 
     @strawberry.field

@@ -11,7 +11,6 @@ from rich.console import Console
 
 from bench import __main__ as program
 from bench import harness, report
-from bench.chart import draw_chart
 from bench.comparison import build_peer_tables
 from bench.data.workloads import LIST, UNIT, WORKLOADS
 from bench.harness import EXPERIMENTS, Row, Run, build_command, experiment
@@ -113,12 +112,6 @@ def test_targets_name_peers_and_workloads_that_exist() -> None:
         assert target.workloads and target.reference_peers and target.max_ratio > 0
         assert {*target.workloads} <= {workload.name for workload in WORKLOADS}
         assert {*target.reference_peers} <= {*PEER_TITLES}
-
-
-def test_the_chart_shows_the_quickest_peer_first() -> None:
-    costs = ReportTable("", ("", "slow", "none", "quick"), [("one unit", "2,000", "–", "0.0")])
-    drawn = draw_chart(costs)
-    assert re.findall(">(slow|none|quick)<", drawn) == ["quick", "slow"]
 
 
 # The page
