@@ -28,20 +28,17 @@ from graphql import (
     GraphQLList,
     GraphQLSchema,
     InlineFragmentNode,
-    ListTypeNode,
-    NamedTypeNode,
     Node,
-    NonNullTypeNode,
     OperationDefinitionNode,
     OperationType,
     SelectionSetNode,
     Source,
-    TypeNode,
     get_directive_values,
     get_location,
     get_named_type,
     get_nullable_type,
     parse,
+    print_ast,
 )
 
 from rest.bodies import DOCUMENT_BODIES, MAX_BODY_BYTES, JsonBody, RequestBody
@@ -317,14 +314,6 @@ class _Result(NamedTuple):
     """The response names that lead to it, as they are run."""
 
 
-class _Inputs(NamedTuple):
-    """Where the variables of an operation come from; see `Endpoint`."""
-
-    path_parameters: Mapping[str, str]
-    query_names: Mapping[str, str]
-    body: RequestBody | None
-
-
 class _Loader:
     """Makes endpoints of definitions once all of them are known."""
 
@@ -425,7 +414,7 @@ class _Loader:
                 # Operation ids come from these names and must be unique (OpenAPI 3.1, 4.8.10).
                 name = re.sub(r"\A([A-Z][a-z]+)", rf"\1{noun}", node.name.value)
                 summary = f"{options['summary']}, as at {'/'.join(path.split('/')[:3])}"
-            inputs = self._read_inputs(node, each, method)
+            in_path, in_query, body = self._read_inputs(node, each, method)
             yield Endpoint(
                 name=name,
                 number=options.get("number", ""),
@@ -437,9 +426,9 @@ class _Loader:
                 document=self._write_document(definition, name),
                 form=form,
                 members=self._list_members(result),
-                path_parameters=inputs.path_parameters,
-                query_names=inputs.query_names,
-                body=inputs.body,
+                path_parameters=in_path,
+                query_names=in_query,
+                body=body,
                 changes=options.get("changes", ""),
                 deprecation=_read_deprecation(options, node),
             )
@@ -535,13 +524,15 @@ class _Loader:
             variables=[each.variable.name.value for each in node.variable_definitions or ()],
         )
 
-    def _read_inputs(self, node: OperationDefinitionNode, path: str, method: HttpMethod) -> _Inputs:
-        """Return where the variables of an operation at a path come from."""
+    def _read_inputs(
+        self, node: OperationDefinitionNode, path: str, method: HttpMethod
+    ) -> tuple[dict[str, str], dict[str, str], RequestBody | None]:
+        """Return where the variables of an operation at a path come from; see `Endpoint`."""
         types: dict[str, str] = {}
         names: dict[str, str] = {}
         for definition in node.variable_definitions or ():
             variable = definition.variable.name.value
-            types[variable] = _named_type(definition.type)
+            types[variable] = print_ast(definition.type).strip("[]!")
             if (given := self._read_directive("parameter", definition)) is not None:
                 names[variable] = given["name"]
         by_parameter = {name: variable for variable, name in names.items()}
@@ -553,7 +544,7 @@ class _Loader:
             in_path[parameter] = variable
         in_query = {variable: name for variable, name in names.items() if variable in types}
         body = self._read_body(node, types) if method in _HAS_BODY else None
-        return _Inputs(in_path, in_query, body)
+        return in_path, in_query, body
 
     def _read_body(
         self, node: OperationDefinitionNode, types: Mapping[str, str]
@@ -599,10 +590,3 @@ def _read_deprecation(options: Mapping[str, Any], node: Node) -> Deprecation | N
 def _response_name(node: FieldNode) -> str:
     """Return the name of a field in the result of a document that is run."""
     return to_snake_case(node.name.value) if node.alias is None else node.alias.value
-
-
-def _named_type(node: TypeNode) -> str:
-    while isinstance(node, ListTypeNode | NonNullTypeNode):
-        node = node.type
-    assert isinstance(node, NamedTypeNode)
-    return node.name.value

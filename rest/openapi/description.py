@@ -97,14 +97,11 @@ RELEASE_DATE: Final = "20261121"
 """When this version of the API was released: YYYYMMDD."""
 
 
-def build_description(
-    source: Executor | GraphQLSchema, base_url: str | None = None
-) -> OpenApiObject:
+def build_description(schema: GraphQLSchema, base_url: str | None = None) -> OpenApiObject:
     """Return the description of every endpoint. Do not change it: most of it is cached.
 
     `base_url` is the URL of the service; by default, the one that serves the description.
     """
-    schema = source.schema if isinstance(source, Executor) else source
     described = _describe_all(schema)
     # A contact's URL is absolute (OpenAPI 3.1, 4.8.3).
     contact = {**CONTACT, **({"url": f"{base_url.rstrip('/')}/v1/openapi"} if base_url else {})}
@@ -206,7 +203,11 @@ class _DescriptionBuilder:
             ],
             "paths": self.paths,
             "components": {
-                "schemas": self._schemas(),
+                "schemas": {
+                    **dict(sorted(self.schemas.items())),
+                    **(map_schemas.COMPONENT_SCHEMAS if "ParsedMap" in self.schemas else {}),
+                    **responses.ERROR_SCHEMAS,
+                },
                 "responses": responses.response_components(self.statuses),
                 "parameters": self.parameters,
                 "headers": responses.HEADER_COMPONENTS,
@@ -214,15 +215,7 @@ class _DescriptionBuilder:
             },
         }
 
-    def _schemas(self) -> dict[str, JsonSchema]:
-        elements = map_schemas.COMPONENT_SCHEMAS if "ParsedMap" in self.schemas else {}
-        return {**dict(sorted(self.schemas.items())), **elements, **responses.ERROR_SCHEMAS}
-
-    def _describe_responses(
-        self,
-        endpoint: Endpoint,
-        results: ResultSchemaReader,
-    ) -> OpenApiObject:
+    def _describe_responses(self, endpoint: Endpoint, results: ResultSchemaReader) -> OpenApiObject:
         statuses = sorted(_error_statuses(endpoint, results))
         self.statuses.update(statuses)
         return {
@@ -231,36 +224,28 @@ class _DescriptionBuilder:
         }
 
     def _describe_success(self, endpoint: Endpoint, results: ResultSchemaReader) -> OpenApiObject:
-        caching = ("Cache-Control", "Vary")
+        form, names = endpoint.form, ["Cache-Control", "Vary"]
+        content: OpenApiObject = {}
+        if endpoint.method == "GET":
+            names.insert(0, "ETag")
+        if isinstance(form, PageForm):
+            names = [LINK_HEADER, TOTAL_COUNT_HEADER, *names]
+        elif isinstance(form, DrawingForm):
+            names.insert(0, WARNINGS_HEADER)
+        if isinstance(form, PictureForm):
+            schema: JsonSchema = {"type": "string", "format": "binary"}
+            content = {media_type: {"schema": schema} for media_type in form.media_types.values()}
+        elif form.status != HTTPStatus.NO_CONTENT:
+            resource = results.read_schema(form.result_path)
+            schema = hoist_titled(form.json_schema(resource), self.schemas)
+            example = _read_examples().get(_operation_id(endpoint))
+            shown = {} if example is None else {"example": example}
+            content = {form.media_type: {"schema": schema, **shown}}
         more = responses.DEPRECATION_HEADERS if endpoint.deprecation else {}
-        if endpoint.form.status == HTTPStatus.NO_CONTENT:
-            return {
-                "description": f"{endpoint.summary}.",
-                "headers": responses.header_references(*caching) | more,
-            }
-        if isinstance(endpoint.form, PictureForm):
-            return {
-                "description": f"{endpoint.summary}.",
-                "headers": responses.header_references("ETag", *caching),
-                "content": {
-                    name: {"schema": {"type": "string", "format": "binary"}}
-                    for name in endpoint.form.media_types.values()
-                },
-            }
-        resource = results.read_schema(endpoint.form.result_path)
-        example = _read_examples().get(_operation_id(endpoint))
-        tags = ("ETag",) if endpoint.method == "GET" else ()
-        own: tuple[str, ...] = ()
-        if isinstance(endpoint.form, PageForm):
-            own = (LINK_HEADER, TOTAL_COUNT_HEADER)
-        elif isinstance(endpoint.form, DrawingForm):
-            own = (WARNINGS_HEADER,)
-        shown = {} if example is None else {"example": example}
-        schema = hoist_titled(endpoint.form.json_schema(resource), self.schemas)
         return {
             "description": f"{endpoint.summary}.",
-            "headers": responses.header_references(*own, *tags, *caching) | more,
-            "content": {endpoint.form.media_type: {"schema": schema, **shown}},
+            "headers": responses.header_references(*names) | more,
+            **({"content": content} if content else {}),
         }
 
 

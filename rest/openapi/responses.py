@@ -196,10 +196,6 @@ class ErrorResponse(NamedTuple):
     headers: tuple[str, ...] = ()
 
 
-def _malformed_body_error() -> HttpError:
-    return _raised_by(lambda: parse_json(b'{"data": ]}'))
-
-
 def _invalid_page_error() -> HttpError:
     """Return the error of the first page parameter, out of its range."""
     endpoint = next(row for row in built_in_endpoints() if row.name == "ListAssets")
@@ -208,19 +204,13 @@ def _invalid_page_error() -> HttpError:
     return _raised_by(lambda: parse_query(inputs.query, [("page", "0")]))
 
 
-def _precondition_failed_error() -> HttpError:
-    try:
-        Precondition(if_match='"other"', if_none_match=None).check('"tag"')
-    except PreconditionFailedError as error:
-        return errors.from_graphql_error(error)
-    raise AssertionError("the example of an error is valid")
-
-
 def _raised_by(call: Callable[[], object]) -> HttpError:
     try:
         call()
     except HttpError as error:
         return error
+    except PreconditionFailedError as error:
+        return errors.from_graphql_error(error)
     raise AssertionError("the example of an error is valid")
 
 
@@ -236,7 +226,7 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
         "An experimental flag is missing, the body is malformed, or the request is not HTTP.",
         {
             "flag": errors.from_graphql_error(FlagRequiredError("references")),
-            "body": _malformed_body_error(),
+            "body": _raised_by(lambda: parse_json(b'{"data": ]}')),
         },
     ),
     401: ErrorResponse(
@@ -279,7 +269,7 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
     412: ErrorResponse(
         "PreconditionFailed",
         "What `If-Match` or `If-None-Match` asks for does not hold; nothing was written.",
-        {"changed": _precondition_failed_error()},
+        {"changed": _raised_by(lambda: Precondition('"other"', None).check('"tag"'))},
     ),
     413: ErrorResponse(
         "ContentTooLarge",
