@@ -1,7 +1,7 @@
 """GraphQL operations on a directory, and the commands that they send to MongoDB."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
@@ -26,7 +26,7 @@ BESIDE_REQUESTS = {KEYS_COLLECTION, LEASE_COLLECTION, 1, "$cmd.aggregate", "any"
 class Commands(monitoring.CommandListener):
     """The reading commands that one database has answered, or has not yet.
 
-    `monitoring.register` it before the client is made: a client asks for listeners only then.
+    A client that is made within `listening` tells of them.
     """
 
     def __init__(self, database: str) -> None:
@@ -61,6 +61,16 @@ class Commands(monitoring.CommandListener):
     def failed(self, event: monitoring.CommandFailedEvent) -> None:
         # A read is sent again if its snapshot is not there yet, as just after an import.
         self._sent.pop(event.request_id, None)
+
+
+@contextmanager
+def listening(commands: Commands) -> Iterator[None]:
+    """Have the clients that are made here tell of their commands; those of other tests do not."""
+    monitoring.register(commands)
+    try:
+        yield
+    finally:
+        monitoring._LISTENERS.command_listeners.remove(commands)
 
 
 class Directory:
@@ -104,8 +114,8 @@ class Directory:
 async def open_directory(mongo_url: str, database_name: str) -> AsyncIterator[Directory]:
     """A directory in a database, without any cache."""
     commands = Commands(database_name)
-    monitoring.register(commands)
-    client = driver.connect(mongo_url, timeout_seconds=30)
+    with listening(commands):
+        client = driver.connect(mongo_url, timeout_seconds=30)
     await client.admin.command("ping")  # the first read of a client may be sent once more
     yield Directory(Store(client, database_name), commands)
     await driver.close(client)

@@ -10,7 +10,6 @@ from typing import Any
 import httpx
 import orjson
 import pytest
-from pymongo import monitoring
 
 import resolvers.maps
 from gateway.authentication import Authenticator
@@ -38,7 +37,7 @@ from tests.fixtures import (
     post_graphql,
     run_gateway,
 )
-from tests.resolvers.directory import Commands
+from tests.resolvers.directory import Commands, listening
 from tests.rest.error_bodies import read_message
 from tests.schema.test_query_size import flat_fragments, nested_fragments
 
@@ -427,9 +426,10 @@ class Target:
 @pytest.fixture(scope="module")
 async def attacked(world: World, anyio_backend: str) -> AsyncIterator[Target]:
     commands = Commands(world.database)
-    monitoring.register(commands)  # for the clients that are made from here on
-    async with gateway_client(world.settings(rate_limit=0, cache_mb=0), world.keys.full) as client:
-        yield Target(client, commands)
+    settings = world.settings(rate_limit=0, cache_mb=0)
+    with listening(commands):
+        async with gateway_client(settings, world.keys.full) as client:
+            yield Target(client, commands)
 
 
 @pytest.fixture
