@@ -114,13 +114,12 @@ class LocationOrPosition:
 
     def check(self, values: Mapping[str, Any]) -> InputViolation | None:
         """Return the error, or None."""
-        x = values["x"]
+        x, id, unit_id = values["x"], values["id"], values["unit_id"]
         if (x is None) != (values["y"] is None):
             return InputViolation("", "must have both x and y, or neither")
-        if values["id"] is not None and values["unit_id"] is not None:
+        if id is not None and unit_id is not None:
             return InputViolation("", "must have an id or a unit id, not both")
-        is_named = values["id"] is not None or values["unit_id"] is not None
-        if not is_named and (x is None or values["floor_id"] is None):
+        if id is None and unit_id is None and (x is None or values["floor_id"] is None):
             return InputViolation(
                 "", "must have the id of a location or a unit, or x, y and a floor"
             )

@@ -219,21 +219,22 @@ class CheckedBy:
         return {**self.keywords}
 
 
-def _check_storable(text: str) -> str | None:
-    return None if is_storable(text) else "must not contain NUL or a lone surrogate"
+_NOT_STORABLE = "must not contain NUL or a lone surrogate"
 
 
 def _check_id(text: str) -> str | None:
     if not 1 <= len(text) <= MAX_ID_CHARACTERS:
         return f"must have 1 to {MAX_ID_CHARACTERS} characters, not {len(text)}"
-    return _check_storable(text)  # storage joins ids by NUL
+    return None if is_storable(text) else _NOT_STORABLE  # storage joins ids by NUL
 
 
 POSITIVE = CheckedBy(
     lambda value: None if 0 < value < math.inf else f"must be a number above 0, not {value:g}",
     {"exclusiveMinimum": 0},
 )
-STORABLE = CheckedBy(_check_storable, {"pattern": TEXT_JSON_PATTERN})
+STORABLE = CheckedBy(
+    lambda text: None if is_storable(text) else _NOT_STORABLE, {"pattern": TEXT_JSON_PATTERN}
+)
 """A text that MongoDB stores."""
 ID = CheckedBy(
     _check_id, {"minLength": 1, "maxLength": MAX_ID_CHARACTERS, "pattern": TEXT_JSON_PATTERN}
@@ -680,24 +681,26 @@ def _build_list_check(item_check: Check) -> Check:
 def _build_object_check(input_class: Any) -> Check:
     joint_rules = joint_rules_of(input_class)
     annotations = get_type_hints(input_class, include_extras=True)
-    python_names, graphql_names, finders = [], [], []
+    python_names, graphql_names = [], []
+    finders: dict[str, tuple[str, list[_Finder]]] = {}
     for field in input_class.__strawberry_definition__.fields:
         name, rules = field.python_name, InputDefinition.from_metadata(field.metadata).rules
         python_names.append(name)
         graphql_names.append(field.graphql_name or to_camel_case(name))
-        finders.append((f".{graphql_names[-1]}", [*_iter_checks(annotations[name], rules)]))
+        finders[name] = f".{graphql_names[-1]}", [*_iter_checks(annotations[name], rules)]
 
     def check(value: Any) -> list[InputViolation]:
         # A request may hold thousands of objects, so this makes no call that it can do without.
-        is_dict = isinstance(value, dict)
-        get = (value if is_dict else vars(value)).get
-        members = [*map(get, graphql_names if is_dict else python_names)]
+        if isinstance(value, dict):
+            members = dict(zip(python_names, map(value.get, graphql_names), strict=True))
+        else:
+            members = vars(value)
         errors: list[InputViolation] = []
         if joint_rules and type(value) is not PartialInput:
-            by_name = dict(zip(python_names, members, strict=True))
-            errors += [error for rule in joint_rules if (error := rule.check(by_name))]
-        for member, (path, finds) in zip(members, finders, strict=True):
+            errors += [error for rule in joint_rules if (error := rule.check(members))]
+        for name, member in members.items():
             if member is not None:
+                path, finds = finders[name]
                 for find in finds:
                     if found := find(member):
                         errors += _locate(path, found)
