@@ -1,7 +1,6 @@
 """Measure what grows with the directory: the same requests in directories with more units."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from bench.comparison import find_workloads, measure_rounds
 from bench.data.workloads import LIST, LOCATIONS, NESTED, UNIT
@@ -20,12 +19,8 @@ def growth(
     run: Run,
     units: tuple[int, ...] = (10_000, 100_000, 1_000_000),
     seconds: float = 2.0,
-    data: Path | None = None,
 ) -> Iterator[Row]:
-    """Measure the same requests in larger and larger directories, with the cache off and on.
-
-    `--data` keeps the directories for the next run: a million units take five minutes.
-    """
+    """Measure the same requests in larger and larger directories, with the cache off and on."""
     workloads = find_workloads(GROWN_WORKLOADS)
     for size in units:
         directory = run.load_directory(size, name=f"grown-{size}")

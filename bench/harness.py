@@ -46,10 +46,10 @@ T = TypeVar("T")
 class Run:
     """A mongod, directories and a load generator, which the experiments of a run share."""
 
-    def __init__(self, stack: ExitStack, data: Path | None = None) -> None:
+    def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
         self.scratch = stack.enter_context(scratch_directory())
-        self.data_dir = data or self.scratch / "data"
+        self.data_dir = self.scratch / "data"
         self._mongod = stack.enter_context(ExitStack())
         self._directories: dict[tuple[str, int], Directory] = {}
         stack.enter_context(machine.pin_to_cores(machine.LOAD_CORE))
@@ -78,13 +78,13 @@ class Run:
 
 
 @contextmanager
-def start_run(data: Path | None = None) -> Iterator[Run]:
+def start_run() -> Iterator[Run]:
     """Provide a run, and show what goes wrong in it as an error of the command."""
     # Exiting by an exception lets context managers stop every process.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         with ExitStack() as stack:
-            yield Run(stack, data)
+            yield Run(stack)
     except (PeerError, LoadError) as error:
         raise click.ClickException(str(error)) from error
 
@@ -192,7 +192,7 @@ def build_command(each: Experiment) -> click.Command:
     """Return the command that runs an experiment."""
 
     def run_experiment(output: Path, is_written: bool, **options: Any) -> None:
-        with start_run(options.get("data")) as run:
+        with start_run() as run:
             record = each.record(run, **options)
         report.print_tables(record.tables)
         report.write_record(output, each.name, record)
@@ -226,6 +226,4 @@ def _build_option(parameter: inspect.Parameter) -> click.Option:
         return click.Option(
             [flag, name], multiple=True, type=kind, default=default, show_default=True
         )
-    if default is None:
-        return click.Option([flag, name], type=click.Path(path_type=Path))
     return click.Option([flag, name], type=type(default), default=default, show_default=True)

@@ -6,7 +6,10 @@ import time
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from bench.data.directory import iter_members, write_bundle
 from bench.harness import Row, Run, experiment
@@ -21,23 +24,12 @@ from storage.setup.preparation import prepare_database
 
 COLUMNS = ("", "seconds", "CPU seconds", "of mongod", "peak memory, MB")
 IMPORT_TIME = "2026-01-31T12:00:00+00:00"
+Times: TypeAlias = npt.NDArray[np.float64]
 
 
-class Cost(NamedTuple):
-    """Seconds by the clock, and of CPU in this process and in mongod."""
-
-    seconds: float
-    cpu_seconds: float
-    mongod_cpu_seconds: float
-
-    @classmethod
-    def read(cls, mongod_pid: int) -> "Cost":
-        """Return the clocks as they stand."""
-        return cls(time.monotonic(), time.process_time(), cpu_seconds(mongod_pid))
-
-    def since(self, before: "Cost") -> "Cost":
-        """Return the difference to an earlier reading."""
-        return Cost(*(now - then for now, then in zip(self, before, strict=True)))
+def read_clocks(mongod_pid: int) -> Times:
+    """Return seconds by the clock, and of CPU in this process and in mongod."""
+    return np.array([time.monotonic(), time.process_time(), cpu_seconds(mongod_pid)])
 
 
 def iter_inserts(bundle: Path) -> Iterator[tuple[str, list[Document]]]:
@@ -52,13 +44,13 @@ def iter_inserts(bundle: Path) -> Iterator[tuple[str, list[Document]]]:
             yield kind.name, documents
 
 
-async def measure_inserts(database: driver.Database, bundle: Path, mongod_pid: int) -> Cost:
+async def measure_inserts(database: driver.Database, bundle: Path, mongod_pid: int) -> Times:
     """Insert the documents of a bundle, and drop the database; making them does not count."""
-    cost = Cost(0, 0, 0)
+    cost = np.zeros(3)
     for collection, documents in iter_inserts(bundle):
-        before = Cost.read(mongod_pid)
+        before = read_clocks(mongod_pid)
         await database[collection].insert_many(documents, ordered=True)
-        cost = Cost(*map(sum, zip(cost, Cost.read(mongod_pid).since(before), strict=True)))
+        cost += read_clocks(mongod_pid) - before
     await database.client.drop_database(database.name)
     return cost
 
@@ -67,9 +59,9 @@ async def measure_all(mongo_url: str, bundle: Path) -> list[Row]:
     """Return a row for each step, then the ratios of the import to the inserts."""
     client, rows = driver.connect(mongo_url, timeout_seconds=60), list[Row]()
 
-    def add(title: str, cost: Cost) -> Cost:
+    def add(title: str, cost: Times) -> Times:
         peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        rows.append(dict(zip(COLUMNS, (title, *cost, peak_kb * 1024 / 1e6), strict=True)))
+        rows.append(dict(zip(COLUMNS, (title, *cost.tolist(), peak_kb * 1024 / 1e6), strict=True)))
         return cost
 
     mongod = (await client.admin.command("serverStatus"))["pid"]
@@ -78,11 +70,12 @@ async def measure_all(mongo_url: str, bundle: Path) -> list[Row]:
     await prepare_database(client["prepared"])
     inserts = "inserts with the validators and indexes of the catalog"
     prepared = add(inserts, await measure_inserts(client["prepared"], bundle, mongod))
-    before = Cost.read(mongod)
+    before = read_clocks(mongod)
     await import_bundles(client["imported"], [bundle])
-    imported = add("import into an empty database", Cost.read(mongod).since(before))
+    imported = add("import into an empty database", read_clocks(mongod) - before)
     for title, inserted in (("without", bare), ("with them", prepared)):
-        seconds, cpu = imported.seconds / inserted.seconds, sum(imported[1:]) / sum(inserted[1:])
+        seconds = float(imported[0] / inserted[0])
+        cpu = float(imported[1:].sum() / inserted[1:].sum())
         ratios = (f"times the inserts {title}", seconds, cpu, None, None)
         rows.append(dict(zip(COLUMNS, ratios, strict=True)))
     await driver.close(client)

@@ -107,11 +107,9 @@ def meets_targets(row: Row) -> bool:
 
 
 @experiment("Overload")
-def overload(
-    run: Run, units: int = 5_000, rounds: int = 5, seconds: float = 5.0, workload: str = UNIT
-) -> Iterator[Row]:
+def overload(run: Run, units: int = 5_000, rounds: int = 5, seconds: float = 5.0) -> Iterator[Row]:
     """Measure goodput and rejections at 4 and 8 times the peak, cache off and on."""
-    [sent] = find_workloads([workload])
+    [sent] = find_workloads([UNIT])
     directory = run.load_directory(units)
     with start_load_generator() as load, start_load_generator() as patient:
         load.yield_to_others()

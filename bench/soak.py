@@ -28,6 +28,7 @@ from bench.peers.peer import CACHED
 
 MIXED = (UNIT, "units-100", "locations", MATRIX, "graphql-unit", "graphql-units-100")
 KEYLESS = (LoadRequest("/v1/openapi.json"), LoadRequest("/health/ready"))
+UNITS, WORKERS = 5_000, 2
 STEADY, OVERLOAD = (0.6, 16), (0.2, 400)
 """The share of each period under either load, and connections; in the remainder nothing is sent."""
 MAX_RSS_GROWTH, MAX_RSS_GROWTH_MB = 0.05, 5.0
@@ -118,13 +119,11 @@ def run_soak(
 @click.command()
 @click.option("--minutes", type=click.FloatRange(0.1), default=60.0, show_default=True)
 @click.option("--period", type=click.FloatRange(5.0), default=60.0, help="Seconds between samples.")
-@click.option("--workers", type=click.IntRange(2), default=2, show_default=True)
-@click.option("--units", type=click.IntRange(250), default=5_000, show_default=True)
-def main(minutes: float, period: float, workers: int, units: int) -> None:
+def main(minutes: float, period: float) -> None:
     """Load a gateway for an hour; fail if memory or descriptors of a process grow."""
     with start_run() as run, machine.pin_to_cores(*machine.CORES):
-        directory = run.load_directory(units)
-        peer = replace(CACHED, arguments=("--workers", str(workers)))
+        directory = run.load_directory(UNITS)
+        peer = replace(CACHED, arguments=("--workers", str(WORKERS)))
         with start_peer(peer, directory, machine.CORES) as server:
             samples = run_soak(server, run.load, minutes, period)
     growth = [line for name, each in samples.items() for line in find_growth(name, each)]
