@@ -173,7 +173,6 @@ class Gateway(Application):
         return [
             *HealthEndpoints(self._get_ready_database).build_routes(),
             *OpenApiEndpoints(self.settings.base_url).build_routes(),
-            *public_endpoints.build_page_routes(),
             self._graphql_route,
             *self._rest_routes,
         ]

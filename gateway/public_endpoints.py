@@ -102,6 +102,7 @@ endpoints at <a href="v1">/v1</a>.</main></html>
 
 DIST_DIR = Path(__file__).parent / "web" / "dist"
 EXPLORER_PATH = "/maps"
+"""Where the map explorer is, whose script reads the query and the fragment of the address."""
 YEAR_SECONDS = 365 * 24 * 3600
 
 PAGE_POLICY = (
@@ -154,14 +155,6 @@ async def respond_with_page(name: str, _: Request) -> ASGIApp:
         return _build_page(name)
     except FileNotFoundError:
         return _not_built_response()
-
-
-def build_page_routes() -> list[PathRoute]:
-    """Return the routes of pages that have an address of their own.
-
-    The script of the map explorer reads the query and the fragment of the address.
-    """
-    return [PathRoute(EXPLORER_PATH, {"GET": partial(respond_with_page, "maps")})]
 
 
 def build_asset_routes() -> list[PathRoute]:
@@ -248,8 +241,11 @@ class OpenApiEndpoints:
         }
         handlers["/v1/openapi"] = partial(respond_with_page, "reference")
         return [
-            PathRoute(path, {"GET": partial(_report_parameters, handler)})
-            for path, handler in handlers.items()
+            PathRoute(EXPLORER_PATH, {"GET": partial(respond_with_page, "maps")}),
+            *(
+                PathRoute(path, {"GET": partial(_report_parameters, handler)})
+                for path, handler in handlers.items()
+            ),
         ]
 
     async def get_document(self, name: str) -> CachedResponse:

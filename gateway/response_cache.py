@@ -13,8 +13,7 @@ import hashlib
 import logging
 import time
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -47,7 +46,6 @@ from storage.cache.api_key_cache import ApiKeyCache, AuthenticatedKey
 from storage.cache.cache import Cache, CacheCounters
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.read_set import measure_tags
-from storage.mongo.tasks import run_in_background
 
 REPORT_INTERVAL_SECONDS = 60.0
 FLIGHTS_TO_WAIT_FOR = 2
@@ -86,13 +84,8 @@ class ResponseCache:
         """The counters of responses; a miss is a request that ran its operation."""
         return self._responses.counters
 
-    @asynccontextmanager
-    async def run_reporting(self) -> AsyncIterator["ResponseCache"]:
+    async def report_periodically(self) -> None:
         """Log the counters once a minute if they have changed."""
-        async with run_in_background(self._report_periodically()):
-            yield self
-
-    async def _report_periodically(self) -> None:
         reported = CacheCounters()
         while True:
             await asyncio.sleep(REPORT_INTERVAL_SECONDS)

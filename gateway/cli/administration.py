@@ -403,11 +403,8 @@ def register(paths: tuple[Path, ...], settings: Settings) -> None:
     from gateway.cli.document_files import read_documents
 
     found = read_documents(paths)
-    result = run_with_database(
-        settings,
-        lambda database: trusted_documents.register_documents(database, found),
-        writes=True,
-    )
+    work = partial(trusted_documents.register_documents, documents=found)
+    result = run_with_database(settings, work, writes=True)
     click.echo(
         f"{result.added:,} registered, {result.changed:,} with new ids,"
         f" {result.unchanged:,} were registered already"
@@ -440,11 +437,8 @@ def remove_documents(ids: tuple[str, ...], is_all: bool, settings: Settings) -> 
     if is_all == bool(ids):
         raise click.UsageError("give at least one ID, or --all")
     wanted = None if is_all else [id.removeprefix("sha256:") for id in ids]
-    removed = run_with_database(
-        settings,
-        lambda database: trusted_documents.remove_documents(database, wanted),
-        writes=True,
-    )
+    work = partial(trusted_documents.remove_documents, ids=wanted)
+    removed = run_with_database(settings, work, writes=True)
     for digest in removed:
         click.echo(f"removed: {digest}")
     if not removed:
@@ -466,27 +460,14 @@ TIME = Parsed("time", parse_time)
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one whole record per line, as JSON.")
 @with_storage
-def audit(
-    since: datetime | None,
-    until: datetime | None,
-    actor: str | None,
-    action: str | None,
-    target: str | None,
-    limit: int,
-    as_json: bool,
-    settings: Settings,
-) -> None:
+def audit(limit: int, as_json: bool, settings: Settings, **wanted: Any) -> None:
     """List who changed what, when and from where, the latest first."""
     rows: list[list[str]] = []
 
     async def work(database: driver.Database) -> None:
-        audit_filter = AuditFilter(
-            since,
-            until,
-            await complete_key_id(database, actor),
-            action,
-            await complete_key_id(database, target),
-        )
+        for name in ("actor", "target"):
+            wanted[name] = await complete_key_id(database, wanted[name])
+        audit_filter = AuditFilter(**wanted)
         async for record in iter_audit_records(database, audit_filter, limit):
             if as_json:
                 click.echo(msgspec.json.encode(record))

@@ -64,7 +64,8 @@ def restore(archive: Path, check: bool, yes: bool, **values: Any) -> None:
     records. Gateways go on meanwhile. - reads standard input.
     """
     with ExitStack() as stack:
-        source = stack.enter_context(_open_input(archive))
+        is_stream = archive == STANDARD_STREAM
+        source = sys.stdin.buffer if is_stream else stack.enter_context(archive.open("rb"))
         if check:
             manifest = _check(source)
             _print_counts(("Documents", manifest.count_documents()))
@@ -147,15 +148,6 @@ def _sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def _open_input(archive: Path) -> Iterator[BinaryIO]:
-    if archive == STANDARD_STREAM:
-        yield sys.stdin.buffer
-        return
-    with archive.open("rb") as file:
-        yield file
 
 
 def _check(source: BinaryIO) -> Manifest:

@@ -241,7 +241,7 @@ def _print_closures(closed: Closures) -> None:
 )
 @click.option(
     "--format",
-    "picture_format",
+    "format",
     type=click.Choice(PICTURE_FORMATS),
     help="By default png for a FILE.png, else svg.",
 )
@@ -253,10 +253,10 @@ def _print_closures(closed: Closures) -> None:
     help="In pixels.",
 )
 @id_option("--unit", help="A unit to mark.")
-@id_option("--from", "source", metavar="WAYPOINT", help="Where a route starts.")
+@id_option("--from", "from", metavar="WAYPOINT", help="Where a route starts.")
 @id_option(
     "--to",
-    "target",
+    "to",
     metavar="WAYPOINT",
     help="Where it goes: a location's id, unit:ID or X,Y,FLOOR.",
 )
@@ -276,34 +276,17 @@ def _print_closures(closed: Closures) -> None:
 )
 @with_storage
 def picture(
-    map_id: str,
-    level: str | None,
-    picture_format: str | None,
-    width: int,
-    unit: str | None,
-    source: str | None,
-    target: str | None,
-    mode: str | None,
-    avoid: tuple[str, ...],
-    output: Path | None,
-    settings: Settings,
+    map_id: str, avoid: tuple[str, ...], output: Path | None, settings: Settings, **variables: Any
 ) -> None:
     """Write a picture of a level of a map, with a unit or a route on it."""
     from gateway.cli.operations import execute
     from rest.parameters import parse_waypoint
 
     is_png_file = output is not None and output.suffix.lower() == ".png"
-    variables = {
-        "map": map_id,
-        "level": level,
-        "format": picture_format or ("png" if is_png_file else "svg"),
-        "width": width,
-        "unit": unit,
-        "from": None if source is None else parse_waypoint(source),
-        "to": None if target is None else parse_waypoint(target),
-        "mode": mode,
-        "avoid": [*avoid] or None,
-    }
+    variables |= {"map": map_id, "avoid": [*avoid] or None}
+    variables["format"] = variables["format"] or ("png" if is_png_file else "svg")
+    for end in ("from", "to"):
+        variables[end] = None if variables[end] is None else parse_waypoint(variables[end])
     draw = partial(execute, document=PICTURE_DOCUMENT, variables=variables)
     found = run_with_database(settings, draw, DRAWING_SECONDS)["map"]
     if found is None:
@@ -368,16 +351,13 @@ def process_(
     map_id: str | None,
     sources: tuple[Path, ...],
     stale: bool,
-    asset_id: str | None,
     plan_format: Any,
-    feet_per_unit: float | None,
     pictures: Path | None,
-    require: float,
-    strict: bool,
     networks: str,
     verbose: bool,
     as_json: bool,
     settings: Settings,
+    **options: Any,
 ) -> None:
     """Make a map routable, from its own drawing or from a floor plan.
 
@@ -406,11 +386,8 @@ def process_(
         map_id,
         read_sources(sources),
         None if plan_format == "auto" else plan_format,
-        asset_id,
-        feet_per_unit,
-        pictures is not None,
-        require,
-        strict,
+        with_pictures=pictures is not None,
+        **options,
     )
     if pictures is not None:  # fail before anything is published
         pictures.mkdir(parents=True, exist_ok=True)

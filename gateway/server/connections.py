@@ -12,7 +12,7 @@ import struct
 import termios
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from gateway.exchange import (
     MAX_WRITE_BYTES,
@@ -34,15 +34,6 @@ _BYTES_ACKED_OFFSET = 120
 """Where `tcpi_bytes_acked` is in Linux's `struct tcp_info`, which only grows at its end."""
 
 
-class Reader(Protocol):
-    """A connection with an unread response."""
-
-    address: str
-
-    def abort(self) -> None:
-        """Close the connection at once."""
-
-
 class UnreadResponses:
     """The bytes of responses that wait for slow readers, by the address of the client.
 
@@ -55,13 +46,13 @@ class UnreadResponses:
     def __init__(self, limits: ConnectionLimits, log: LimitLog) -> None:
         self._limits = limits
         self._log = log
-        self._readers: dict[str, dict[Reader, int]] = {}
+        self._readers: dict[str, dict[Connection, int]] = {}
         """The readers of each group of addresses; who waited first stands first."""
         self._group_bytes: dict[str, int] = {}
-        self._groups: dict[Reader, str] = {}
+        self._groups: dict[Connection, str] = {}
         self.total_bytes = 0
 
-    def add(self, reader: Reader, group: str, unread_bytes: int) -> None:
+    def add(self, reader: "Connection", group: str, unread_bytes: int) -> None:
         """Count what a client has not read; a connection that had been counted is so anew."""
         self.remove(reader)
         self._readers.setdefault(group, {})[reader] = unread_bytes
@@ -77,7 +68,7 @@ class UnreadResponses:
             largest = max(self._group_bytes, key=self._group_bytes.__getitem__)
             self._close_first(largest, "max_unread_bytes")
 
-    def remove(self, reader: Reader) -> None:
+    def remove(self, reader: "Connection") -> None:
         """Stop counting a connection: its client has read everything, or it is closed."""
         group = self._groups.pop(reader, None)
         if group is None:
@@ -180,10 +171,8 @@ class Connection:
     def has_unacked_output(self) -> bool:
         """Return whether the peer's kernel has not acknowledged everything that was sent."""
         with contextlib.suppress(OSError):
-            unacked: int = _INT.unpack(fcntl.ioctl(self._sock, termios.TIOCOUTQ, bytes(_INT.size)))[
-                0
-            ]
-            return unacked > 0
+            queued = fcntl.ioctl(self._sock, termios.TIOCOUTQ, bytes(_INT.size))
+            return any(queued)  # the number of bytes, as an int
         return False
 
     def keeps_pace(self, now: float) -> bool:

@@ -50,22 +50,8 @@ def take_listeners() -> list[socket.socket]:
     return listeners
 
 
-def notify_ready() -> None:
-    """Tell systemd that the service serves, after a start or a reload."""
-    _notify_systemd("READY=1")
-
-
-def notify_reloading() -> None:
-    """Tell systemd that a reload has begun."""
-    _notify_systemd(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
-
-
-def notify_stopping() -> None:
-    """Tell systemd that the service stops."""
-    _notify_systemd("STOPPING=1")
-
-
-def _notify_systemd(state: str) -> None:
+def notify_systemd(state: str) -> None:
+    """Tell systemd the state of the service, if that has started it."""
     address = os.environ.get("NOTIFY_SOCKET")
     if not address:
         return
@@ -544,7 +530,7 @@ class Supervisor:
             self._retire(self._previous)
             self._previous = []
             _logger.info("Reloaded: new workers serve, and the previous ones finish their requests")
-        notify_ready()
+        notify_systemd("READY=1")
 
     def _return_to_previous(self, reason: str) -> None:
         """Go on with the workers of the previous program, because the new ones cannot start."""
@@ -556,7 +542,7 @@ class Supervisor:
         missing = self._worker_count - len(self._workers)
         self._exit_times = [time.monotonic()] * missing
         self._is_complete = True
-        notify_ready()
+        notify_systemd("READY=1")
 
     def _retire(self, workers: Sequence[SupervisedWorker]) -> None:
         for worker in workers:
@@ -582,19 +568,19 @@ class Supervisor:
             self._check = None
             if reason is not None:
                 _log_failed_reload(reason)
-                notify_ready()
+                notify_systemd("READY=1")
             elif not self._reload_requested:  # else something has changed since: check again
                 self._replace_program(signals)
         is_settled = self._is_complete and not self._retired and self._check is None
         if self._reload_requested and is_settled:
             self._reload_requested = False
             _logger.info("Reloading")
-            notify_reloading()
+            notify_systemd(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
             try:
                 self._check = ProgramCheck(self._build_handover())
             except OSError as error:
                 _log_failed_reload(f"The new program could not be checked: {error}")
-                notify_ready()
+                notify_systemd("READY=1")
 
     def _build_handover(self) -> Handover:
         return Handover(
@@ -629,7 +615,7 @@ class Supervisor:
 
     def _drain(self, signals: socket.socket, number: int) -> int:
         """Stop the workers gracefully, or at once on another SIGINT. Return the exit status."""
-        notify_stopping()
+        notify_systemd("STOPPING=1")
         for listener in self._listeners:
             listener.close()
         for worker in self._all_workers:  # a second SIGINT would end a retired one at once

@@ -145,7 +145,7 @@ async def test_lines_about_a_limit_are_few_and_have_counts(
 # Unread responses
 
 
-class Reader:
+class Reader(Connection):
     def __init__(self, address: str) -> None:
         self.address = address
         self.is_closed = False
