@@ -30,7 +30,8 @@ def build_root(base_url: str | None = None) -> dict[str, Any]:
     >>> build_root("https://maps.example")["links"]["graphql"]
     'https://maps.example/graphql'
     """
-    return {"name": "Floorgate", "links": _absolute_links(base_url)}
+    prefix = (base_url or "").rstrip("/")
+    return {"name": "Floorgate", "links": {name: prefix + path for name, path in LINKS.items()}}
 
 
 def build_index(
@@ -41,11 +42,6 @@ def build_index(
     endpoints = built_in_endpoints() if endpoints is None else endpoints
     rows = [_describe(row, executor.prepare(row.document)) for row in endpoints]
     return {**build_root(base_url), "endpoints": rows}
-
-
-def _absolute_links(base_url: str | None) -> dict[str, str]:
-    prefix = (base_url or "").rstrip("/")
-    return {name: prefix + path for name, path in LINKS.items()}
 
 
 def _describe(endpoint: Endpoint, operation: Operation) -> dict[str, Any]:

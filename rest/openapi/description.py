@@ -268,7 +268,7 @@ def _error_statuses(endpoint: Endpoint, results: ResultSchemaReader) -> set[int]
         statuses.add(404)
     if endpoint.body is not None:
         statuses |= {413, 415}
-    field, _ = results.find_field(endpoint.form.result_path)
+    field = results.find_field(endpoint.form.result_path)
     if get_named_type(field.type).name == "ChangeBatch":
         statuses.add(410)
     if endpoint.changes:
@@ -285,7 +285,7 @@ def _permission_extension(operation: Operation) -> OpenApiObject:
 def _endpoint_description(
     endpoint: Endpoint, operation: Operation, result_schema: ResultSchemaReader
 ) -> str:
-    field, _ = result_schema.find_field(endpoint.form.result_path)
+    field = result_schema.find_field(endpoint.form.result_path)
     sentences = [endpoint.description or meaning_of(field) or f"{endpoint.summary}."]
     if permission := _permission_extension(operation):
         sentences.append(f"The key needs the permission `{permission['x-permission']}`.")

@@ -80,10 +80,9 @@ class ResultSchemaReader:
         self.selection = operation.node.selection_set
         self.fragments = fragments_by_name(operation.document)
 
-    def find_field(self, path: Sequence[str]) -> tuple[GraphQLField, SelectionSetNode | None]:
-        """Return the field at a path of response names, and its selection."""
-        _, field, selection = self._find(path)
-        return field, selection
+    def find_field(self, path: Sequence[str]) -> GraphQLField:
+        """Return the field at a path of response names."""
+        return self._find(path)[1]
 
     def _find(
         self, path: Sequence[str]
