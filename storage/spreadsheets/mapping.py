@@ -1,8 +1,8 @@
 """The mapping: which sheets and columns hold what, and what they do not say."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
@@ -10,20 +10,29 @@ from storage.bundles.names import fold, hint_at
 from storage.spreadsheets.cells import DateOrder
 from storage.spreadsheets.sheets import MAX_ROWS
 
+T = TypeVar("T")
+
 IGNORE = "ignore"
 TABLE = "apartments"
 """A sheet with a row for each unit is read as this."""
-TABLE_TARGETS = (
-    "asset",
-    "asset_id",
-    "building",
-    "floor",
-    "floor_id",
-    "floor_sort",
-    "unit",
-    "unit_id",
-    "map_ids",
-)
+KNOWN_HEADERS: Mapping[str, Sequence[str]] = {
+    "asset": ("asset", "asset name", "property", "property name", "community"),
+    "asset_id": ("asset id", "property id"),
+    "building": ("building", "building name", "bldg", "tower"),
+    "floor": ("floor", "floor name", "floor number", "level", "storey", "story"),
+    "floor_id": ("floor id",),
+    "floor_sort": ("floor sort",),
+    "unit": ("unit", "unit number", "unit no", "unit name", "apartment", "apartment number", "apt"),
+    "unit_id": ("unit id", "apartment id"),
+    "map_ids": ("map ids",),
+    "attribute:Bedrooms": ("bed", "beds", "bedrooms"),
+    "attribute:Bathrooms": ("bath", "baths", "bathrooms"),
+    "attribute:Floor plan": ("floor plan", "floor plan name", "unit type", "layout"),
+    "attribute:Status": ("status", "unit status"),
+    "reference:pms-unit-id": ("pms unit id", "pms id"),
+}
+"""Without a mapping, columns of a table of apartments with these headers hold this."""
+TABLE_TARGETS = tuple(target for target in KNOWN_HEADERS if ":" not in target)
 """A column of a table of apartments holds one of these, an attribute or a reference."""
 ATTRIBUTE, ATTRIBUTES, DATE, REFERENCE = "attribute:", "attributes:", "date:", "reference:"
 """Beginnings of what a column holds: one attribute of a group, any number of them, one that is a
@@ -77,16 +86,6 @@ class SpreadsheetMapping(MappingPart, frozen=True):
     unit_ids: Literal["derived", "number"] = "derived"
     """The id of a unit that has none is made of all names, or is its number alone."""
 
-    def sheet(self, name: str) -> SheetMapping:
-        """Return how a sheet of this name is read."""
-        found = [part for title, part in self.sheets.items() if fold(title) == fold(name)]
-        return found[0] if found else SheetMapping()
-
-    def floor(self, name: str) -> FloorMapping:
-        """Return what is said of a floor of this name."""
-        found = [part for title, part in self.floors.items() if fold(title) == fold(name)]
-        return found[0] if found else FloorMapping()
-
 
 def to_table_target(text: str) -> str | None:
     """Return what a column of a table of apartments holds, None if there is nothing of this name.
@@ -132,12 +131,12 @@ class MappingUse:
     def sheet(self, name: str) -> SheetMapping:
         """Return how a sheet of this name is read."""
         self._headers.setdefault(name, set())
-        return self.mapping.sheet(name)
+        return _find_part(self.mapping.sheets, name) or SheetMapping()
 
     def floor(self, name: str) -> FloorMapping:
         """Return what is said of a floor of this name."""
         if name not in self._floors:
-            self._floors[name] = self.mapping.floor(name)
+            self._floors[name] = _find_part(self.mapping.floors, name) or FloorMapping()
         return self._floors[name]
 
     def add_headers(self, sheet: str, headers: Iterable[str]) -> None:
@@ -187,9 +186,13 @@ class MappingUse:
         for name in _find_absent(self.mapping.columns, everywhere):
             yield "columns", name, everywhere, self.mapping.columns[name]
         for sheet, headers in self._headers.items():
-            columns = self.mapping.sheet(sheet).columns
+            columns = self.sheet(sheet).columns
             for name in _find_absent(columns, headers):
                 yield "columns", name, headers, columns[name]
+
+
+def _find_part(parts: Mapping[str, T], name: str) -> T | None:
+    return next((part for title, part in parts.items() if fold(title) == fold(name)), None)
 
 
 def _find_absent(names: Iterable[str], found: Iterable[str]) -> list[str]:

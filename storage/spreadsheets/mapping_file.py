@@ -46,18 +46,6 @@ MappingFault: TypeAlias = tuple[tuple[str, ...], str]
 """The place of a mistake, which is the keys that lead there, and a message."""
 
 
-def find_faults(value: Any) -> Iterator[MappingFault]:
-    """Yield all that is wrong with a mapping without short forms.
-
-    >>> [*find_faults({"floors": {"6": {"sort": "x"}}})]
-    [(('floors', '6', 'sort'), 'expected a whole number, not "x"')]
-    """
-    if isinstance(value, dict):
-        yield from _find_part_faults(value, SpreadsheetMapping, ())
-    else:
-        yield ((), "a mapping file has keys such as asset:")
-
-
 def _find_part_faults(
     value: dict[str, Any], part: type[MappingPart], place: tuple[str, ...]
 ) -> Iterator[MappingFault]:
@@ -180,9 +168,11 @@ def parse_mapping(value: Any, name: str = "the mapping") -> SpreadsheetMapping:
     storage.errors.BundleError: the mapping: there is no key "colums"; did you mean "columns"?
     the mapping: dates: expected day-first or month-first, not "us"
     """
-    value = _lengthen_parts(value) if isinstance(value, dict) else value
+    if not isinstance(value, dict):
+        raise BundleError([f"{name}: a mapping file has keys such as asset:"])
+    value = _lengthen_parts(value)
     violations = Violations()
-    for number, (place, message) in enumerate(find_faults(value)):
+    for number, (place, message) in enumerate(_find_part_faults(value, SpreadsheetMapping, ())):
         if number == MAX_VIOLATIONS:
             errors = [*map(str, violations.list_first())]
             raise BundleError([*errors, f"{name}: there are more errors than these"])

@@ -223,14 +223,13 @@ class _SheetReader:
         self, start: tables.SheetStart, given: SheetMapping, sheet: Sheet
     ) -> tables.Table | None:
         recognize = unit_tables.table_recognizer(self._mapping, given)
-        header = tables.find_header(start, recognize, given)
-        if header is None:
+        table = tables.find_table(start, recognize, given, sheet.place)
+        if table is None:
             return None
-        table = tables.read_header(start, header, recognize, sheet.place)
         self._use.add_headers(sheet.name, table.headers)
         if unit_tables.is_unit_table(table):
             return table
-        for unread, meant in tables.find_meant(table, unit_tables.KNOWN_HEADERS).items():
+        for unread, meant in tables.find_meant(table).items():
             self._hint = f'; "{unread}" was not read: did you mean "{meant}"?'
         return None
 
@@ -238,13 +237,13 @@ class _SheetReader:
         self, kind: RecordType[Any], start: tables.SheetStart, given: SheetMapping, sheet: Sheet
     ) -> tables.Table:
         recognize = record_recognizer(kind, self._mapping, given)
-        header = tables.find_header(start, recognize, given)
-        if header is None:
+        table = tables.find_table(start, recognize, given, sheet.place)
+        if table is None:
             return tables.Table([], [], [], 0, iter(()))
-        table = tables.read_header(start, header, recognize, sheet.place)
         self._use.add_headers(sheet.name, table.headers)
         if not table.columns:
-            raise TableError(f"row {header.number} has no header of {kind.name}", sheet.place)
+            message = f"row {table.header_number} has no header of {kind.name}"
+            raise TableError(message, sheet.place)
         return table
 
     def _reject_headers(
@@ -274,7 +273,7 @@ class _SheetReader:
             )
         known: Iterable[str]
         if read_as == TABLE:
-            known = tables.find_meant(table, unit_tables.KNOWN_HEADERS).values()
+            known = tables.find_meant(table).values()
             advice = "map it to attribute:GROUP, reference:KEY or ignore"
         else:
             known = RECORD_TYPES_BY_NAME[read_as].struct.__struct_fields__

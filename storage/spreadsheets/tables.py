@@ -11,7 +11,13 @@ from storage.bundles.names import fold, header_of, suggest
 from storage.bundles.violations import Violations
 from storage.records.kinds import RecordType
 from storage.spreadsheets.cells import Cell, CellError, ErrorCell, to_text
-from storage.spreadsheets.mapping import IGNORE, MappingUse, SheetMapping, SpreadsheetMapping
+from storage.spreadsheets.mapping import (
+    IGNORE,
+    KNOWN_HEADERS,
+    MappingUse,
+    SheetMapping,
+    SpreadsheetMapping,
+)
 from storage.spreadsheets.sheets import Row, Sheet, TableError, column_letters
 
 T = TypeVar("T")
@@ -73,20 +79,20 @@ def read_start(sheet: Sheet, given: SheetMapping) -> SheetStart:
     raise TableError(f"the mapping says header_row: {given.header_row}, but {size}", sheet.place)
 
 
-def find_header(start: SheetStart, recognize: Recognizer, sheet: SheetMapping) -> Row | None:
-    """Return the row with most headers that are recognised, the first of several."""
-    if sheet.header_row is not None:
-        return start.first[0]
+def find_table(
+    start: SheetStart, recognize: Recognizer, sheet: SheetMapping, place: str
+) -> Table | None:
+    """Return the table below the row with most headers that are recognised, the first of several.
+
+    Raises TableError if two columns hold the same.
+    """
     counts = [
         (len({recognize(text) for text in read_texts(row.cells) if text and recognize(text)}), row)
         for row in start.first
     ]
-    count, row = max(counts, key=lambda pair: pair[0], default=(0, None))
-    return row if count else None
-
-
-def read_header(start: SheetStart, header: Row, recognize: Recognizer, place: str) -> Table:
-    """Return the table below a header. Raises TableError if two columns hold the same."""
+    count, header = max(counts, key=lambda pair: pair[0], default=(0, None))
+    if header is None or not (count or sheet.header_row is not None):
+        return None
     columns: list[Column] = []
     unread: list[str] = []
     headers = read_texts(header.cells)
@@ -149,8 +155,6 @@ def _fold_header(header: str) -> str:
     return fold(header) or header
 
 
-KnownHeaders = Mapping[str, Sequence[str]]
-"""They are the headers that a column may have, by what it holds."""
 NEEDED_COLUMNS = {
     "asset": ("asset", "asset_id"),
     "floor": ("floor", "floor_id"),
@@ -171,11 +175,11 @@ def describe_absent(header: str, remedy: str, meant: str | None) -> str:
     return f'there is no column "{header}"{remedy}{hint}'
 
 
-def find_meant(table: Table, known_headers: KnownHeaders) -> dict[str, str]:
+def find_meant(table: Table) -> dict[str, str]:
     """Return the known header that each unread one resembles, of what no column holds."""
     known = [
         header
-        for target, headers in known_headers.items()
+        for target, headers in KNOWN_HEADERS.items()
         if target not in table.targets
         for header in headers
     ]
@@ -183,19 +187,17 @@ def find_meant(table: Table, known_headers: KnownHeaders) -> dict[str, str]:
     return {header: meant for header, meant in found.items() if meant}
 
 
-def find_absent(
-    table: Table, known_headers: KnownHeaders, *, has_asset: bool
-) -> Iterator[tuple[str, str]]:
+def find_absent(table: Table, *, has_asset: bool) -> Iterator[tuple[str, str]]:
     """Yield what a table of apartments needs and no column holds, and the message for it.
 
     A table of facts about units needs no floors, so they are absent only if a header is misspelt.
     The mapping may have the asset.
     """
-    by_name = {meant: header for header, meant in find_meant(table, known_headers).items()}
+    by_name = {meant: header for header, meant in find_meant(table).items()}
     for needed, targets in NEEDED_COLUMNS.items():
         if table.targets.keys() & {*targets}:
             continue
-        names = [name for target in targets for name in known_headers[target]]
+        names = [name for target in targets for name in KNOWN_HEADERS[target]]
         header = next((by_name[name] for name in names if name in by_name), None)
         if needed == "asset" and not has_asset:
             remedy = "; add one, or name it in the mapping: asset: ID"
@@ -235,9 +237,10 @@ class Rows:
         name = f', column "{column.header}"' if column else ""
         return f"{self.place}{separator} row {row.number}{name}"
 
-    def reject(self, row: Row, column: Column | None, message: str) -> None:
-        """Add an error."""
+    def reject(self, row: Row, column: Column | None, message: str) -> CellRejected:
+        """Add an error, and return what to raise if the part of the row is left out."""
         self.violations.add(self.place_of(row, column), message)
+        return CellRejected()
 
     def hint_at_totals(self, row: Row) -> str:
         """Return how rows of totals are skipped, if this seems to be one, else nothing."""
@@ -257,8 +260,7 @@ class Rows:
         try:
             return read(cell)
         except CellError as error:
-            self.reject(row, column, str(error))
-            raise CellRejected from error
+            raise self.reject(row, column, str(error)) from error
 
     def reject_record(self, kind: RecordType[Any], value: Mapping[str, Any], row: Row) -> None:
         """Add what is wrong with the fields that a record has, whatever it lacks."""

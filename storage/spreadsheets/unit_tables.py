@@ -24,6 +24,7 @@ from storage.spreadsheets.mapping import (
     ATTRIBUTE,
     ATTRIBUTES,
     DATE,
+    KNOWN_HEADERS,
     REFERENCE,
     SheetMapping,
     SpreadsheetMapping,
@@ -363,23 +364,6 @@ def _is_key(text: str) -> bool:
     return re.fullmatch(REFERENCE_KEY_PATTERN, text) is not None
 
 
-KNOWN_HEADERS = {
-    "asset": ("asset", "asset name", "property", "property name", "community"),
-    "asset_id": ("asset id", "property id"),
-    "building": ("building", "building name", "bldg", "tower"),
-    "floor": ("floor", "floor name", "floor number", "level", "storey", "story"),
-    "floor_id": ("floor id",),
-    "floor_sort": ("floor sort",),
-    "unit": ("unit", "unit number", "unit no", "unit name", "apartment", "apartment number", "apt"),
-    "unit_id": ("unit id", "apartment id"),
-    "map_ids": ("map ids",),
-    "attribute:Bedrooms": ("bed", "beds", "bedrooms"),
-    "attribute:Bathrooms": ("bath", "baths", "bathrooms"),
-    "attribute:Floor plan": ("floor plan", "floor plan name", "unit type", "layout"),
-    "attribute:Status": ("status", "unit status"),
-    "reference:pms-unit-id": ("pms unit id", "pms id"),
-}
-"""Without a mapping, columns with these headers hold this."""
 _BY_HEADER = {fold(header): target for target, names in KNOWN_HEADERS.items() for header in names}
 NOT_UNIQUE = (
     '; "unit_ids: number" in the mapping needs numbers that no two units have, also of different'
@@ -427,7 +411,7 @@ class UnitTable:
         """Assets, and floors of which a row has only the id: something else lists them."""
         asset = rows.mapping.asset
         has_asset = bool(asset.id or derive_id("", asset.name))
-        self._absent = dict(tables.find_absent(table, KNOWN_HEADERS, has_asset=has_asset))
+        self._absent = dict(tables.find_absent(table, has_asset=has_asset))
         """No column holds these, though they are needed; the values are the messages."""
         given = self._columns.keys() | self._absent.keys()
         self._has_floors = bool({"floor", "floor_id"} & given)
@@ -599,7 +583,7 @@ class UnitTable:
         floor_id = floor_id or self._known.find_floor(asset_id, name)
         floor_id = floor_id or derive_id(asset_id, building, floor.slug) or ""
         if not floor.slug and not floor_id:
-            raise self._reject(row, column, f'no id can be made of "{text}"; give it one')
+            raise self._rows.reject(row, column, f'no id can be made of "{text}"; give it one')
         if self._known.add(
             "floors", floor_id, floor.slug or name, self._rows.place_of(row, column)
         ):
@@ -644,7 +628,7 @@ class UnitTable:
             unit_id = derive_id(asset_id, building, name) or ""
             if not unit_id:
                 message = f'no id can be made of "{name}"; give the unit one in a column "Unit ID"'
-                raise self._reject(row, column, message)
+                raise self._rows.reject(row, column, message)
         identity = f"{building} {name}".strip() or unit_id
         # Several tables may speak of one unit, if only one of them makes it.
         seen_as = UNITS.name if self._has_units else self._rows.place
@@ -658,7 +642,7 @@ class UnitTable:
                     f'"{identity}" and "{first.name}" at {first.place} get the same id'
                     f' "{unit_id}"; give one of them another in a column "Unit ID"'
                 )
-            raise self._reject(row, column, message + (NOT_UNIQUE if is_number else ""))
+            raise self._rows.reject(row, column, message + (NOT_UNIQUE if is_number else ""))
         return _UnitRow(asset_id, unit_id, name, floor_id)
 
     def _read_map_ids(self, row: Row) -> Document:
@@ -696,11 +680,8 @@ class UnitTable:
         text = self._rows.text_of(row, column) if column else ""
         return text if target.endswith("_id") else squeeze(text)
 
-    def _reject(self, row: Row, column: tables.Column | None, message: str) -> tables.CellRejected:
-        self._rows.reject(row, column, message)
-        return tables.CellRejected()
-
     def _reject_missing(
         self, row: Row, column: tables.Column | None, what: str
     ) -> tables.CellRejected:
-        return self._reject(row, column, f"{what} is required{self._rows.hint_at_totals(row)}")
+        message = f"{what} is required{self._rows.hint_at_totals(row)}"
+        return self._rows.reject(row, column, message)

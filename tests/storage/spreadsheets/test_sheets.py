@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from storage.errors import BundleError
 from storage.spreadsheets import sheets
 from storage.spreadsheets.cells import DateOrder
+from storage.spreadsheets.mapping import MappingUse
 from storage.spreadsheets.mapping_file import read_mapping
 from storage.spreadsheets.reader import is_spreadsheet
 from storage.spreadsheets.workbook_process import MAX_UNPACKED_BYTES
@@ -329,9 +330,9 @@ def test_the_example_of_the_docs(mapping_path: Path) -> None:
     mapping = read_mapping(mapping_path)
     assert mapping.asset.name == "Oak Street"
     assert mapping.dates is DateOrder.MONTH_FIRST
-    assert mapping.sheet("rent roll").read_as == "apartments"
-    assert mapping.sheet("rent roll").header_row == 3
-    assert mapping.floor("mezzanine").sort == 1
+    use = MappingUse(mapping)
+    assert (use.sheet("rent roll").read_as, use.sheet("rent roll").header_row) == ("apartments", 3)
+    assert use.floor("mezzanine").sort == 1
     assert mapping.columns["No"] == "unit"  # not the boolean of YAML
 
 
