@@ -7,7 +7,6 @@ of fields that no record shows, such as the words that a location is found by, a
 import base64
 import binascii
 import struct
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
 
@@ -183,11 +182,13 @@ class ChangeEvent(NamedTuple):
     at: datetime
 
 
-class Progress(NamedTuple):
-    """The changes of a batch, and how far they lead."""
+class Stretch(NamedTuple):
+    """Changes that follow a position, and the position that they lead to."""
 
     events: list[ChangeEvent]
     position: ChangePosition
+    has_more: bool = False
+    """True if others may follow at once."""
 
 
 class EventReader:
@@ -201,7 +202,7 @@ class EventReader:
         self._counted = position._replace(offset=0)
         """The position after the last event that the stream has reported."""
 
-    def read(self, batch: ChangeStreamBatch) -> Progress:
+    def read(self, batch: ChangeStreamBatch) -> Stretch:
         """Return the changes of a batch."""
         events = list[ChangeEvent]()
         for document in filter(_is_counted, batch.events):
@@ -215,7 +216,7 @@ class EventReader:
                 events.append(event)
         # Events of the reached time itself may be still to come.
         self.position = max(self.position, ChangePosition.at(batch.reached))
-        return Progress(events, self.position)
+        return Stretch(events, self.position)
 
 
 def _is_counted(document: Document) -> bool:
@@ -246,8 +247,9 @@ def to_event(document: Document, position: ChangePosition) -> ChangeEvent | None
             else None
         )
     kind = RECORD_TYPES_BY_NAME[name]
-    if operation == "update" and not _is_seen(kind, document["fields"]):
-        return None
+    changed = (field.partition(".")[0] for field in document.get("fields", ()))
+    if operation == "update" and kind.projection.keys().isdisjoint(changed):
+        return None  # no changed field is the record's own
     key = document["documentKey"]["_id"]
     record_id = _format_id(kind, {**full, "_id": key})
     asset_id = key if kind.scope_field == "_id" else full.get(kind.scope_field)
@@ -270,11 +272,6 @@ def _to_reset(document: Document, position: ChangePosition, at: datetime) -> Cha
 def _get_collection(document: Document, member: str) -> str | None:
     name: str | None = document.get(member, {}).get("coll")
     return name
-
-
-def _is_seen(kind: RecordType[Any], fields: Iterable[str]) -> bool:
-    """Return whether one of the changed fields is the record's own."""
-    return any(field.partition(".")[0] in kind.projection for field in fields)
 
 
 def _format_id(kind: RecordType[Any], document: Document) -> str | None:

@@ -28,11 +28,12 @@ from storage.changes.events import (
     ChangeEvent,
     ChangePosition,
     EventReader,
-    Progress,
+    Stretch,
 )
 from storage.errors import ChangesExpiredError, UnavailableCause, UnavailableError
 from storage.mongo import change_stream, driver
 from storage.mongo.unavailable import find_cause
+from storage.records.kinds import Document
 
 # Reading changes from MongoDB's change stream itself, a stretch at a time.
 
@@ -40,31 +41,7 @@ from storage.mongo.unavailable import find_cause
 MAX_EVENTS_PER_READ = 200
 """Events of the stream in one read; some are no changes, or not visible to the follower, or a
 sample of those that are not followed."""
-
-
-class Stretch(NamedTuple):
-    """Changes that follow a position, and the position that they lead to."""
-
-    events: list[ChangeEvent]
-    position: ChangePosition
-    has_more: bool
-    """True if others may follow at once."""
-
-
-async def read_stretch(database: driver.Database, position: ChangePosition) -> Stretch:
-    """Return the changes that follow a position. Raises ChangesExpiredError, UnavailableError."""
-    clock = driver.get_clock(database.client)
-    # What comes before the offset is read again each time.
-    limit = MAX_EVENTS_PER_READ + position.offset * 3 // 2
-    while True:
-        with driver.translate_errors():
-            batch = await change_stream.read_changes(
-                database, clock, PIPELINE, position.time, limit
-            )
-        progress, has_more = EventReader(position).read(batch), len(batch.events) >= limit
-        if progress.position > position or not has_more:
-            return Stretch(progress.events, progress.position, has_more)
-        limit *= 4  # all of one transaction: its events have the same time
+LIST_ASSETS: Document = {"listCollections": 1, "filter": {"name": ASSETS.name}}
 
 
 async def read_epoch(database: driver.Database) -> bytes:
@@ -73,16 +50,13 @@ async def read_epoch(database: driver.Database) -> bytes:
     A new replica set cannot tell that a position was another's. Raises UnavailableError.
     """
     with driver.translate_errors():
-        return to_epoch(await change_stream.read_uuid(database, ASSETS.name))
+        return to_epoch(await database.command({**LIST_ASSETS}))
 
 
-def to_epoch(uuid: bytes | None) -> bytes:
-    """Return the epoch, from what names the collection of assets.
-
-    >>> to_epoch(None) == bytes(EPOCH_BYTES)
-    True
-    """
-    return uuid[:EPOCH_BYTES] if uuid else bytes(EPOCH_BYTES)
+def to_epoch(listed: Document) -> bytes:
+    """Return the epoch from the reply to LIST_ASSETS: zeros where there is no collection."""
+    found = listed["cursor"]["firstBatch"]
+    return bytes(found[0]["info"]["uuid"] if found else EPOCH_BYTES)[:EPOCH_BYTES]
 
 
 def check_epoch(cursor: ChangeCursor, epoch: bytes) -> ChangePosition:
@@ -117,7 +91,7 @@ class Tail:
         self,
         database: driver.Database,
         begin: Callable[[bytes, ChangePosition], None],
-        publish: Callable[[Progress], None],
+        publish: Callable[[Stretch], None],
     ) -> None:
         self._database = database
         self._begin = begin
@@ -156,7 +130,7 @@ class Tail:
         """Follow a stream until it ends, or until something is replaced: then the epoch may be
         another."""
         clock, name = driver.get_clock(self._database.client), self._database.name
-        epoch = to_epoch(change_stream.read_uuid_blocking(client, name, ASSETS.name))
+        epoch = to_epoch(client[name].command({**LIST_ASSETS}))
         if self._position is None:
             time = change_stream.read_committed_time(client, name)
             assert time is not None, "a standalone has no change streams"
@@ -302,8 +276,20 @@ class ChangeHub:
         return read.result()._replace(has_more=True) if begun else read.result()
 
     async def _read_in_turn(self, position: ChangePosition) -> Stretch:
+        """Return what follows a position. Raises ChangesExpiredError, UnavailableError."""
+        clock = driver.get_clock(self._database.client)
+        # What comes before the offset is read again each time.
+        limit = MAX_EVENTS_PER_READ + position.offset * 3 // 2
         async with self._reads_at_once:
-            return await read_stretch(self._database, position)
+            while True:
+                with driver.translate_errors():
+                    batch = await change_stream.read_changes(
+                        self._database, clock, PIPELINE, position.time, limit
+                    )
+                read, has_more = EventReader(position).read(batch), len(batch.events) >= limit
+                if read.position > position or not has_more:
+                    return read._replace(has_more=has_more)
+                limit *= 4  # all of one transaction: its events have the same time
 
     def _keep(self, position: ChangePosition, read: asyncio.Task[Stretch]) -> None:
         """Keep what a read has found for a while, but no error."""
@@ -389,7 +375,7 @@ class ChangeHub:
         self._epoch = epoch
         self._began.set()
 
-    def _publish(self, progress: Progress) -> None:
+    def _publish(self, progress: Stretch) -> None:
         self._kept.add(progress)
         if progress.events:
             self._news.set()
@@ -406,7 +392,7 @@ class _KeptEvents:
         """The position up to which there are all."""
         self._events: list[ChangeEvent] = []
 
-    def add(self, progress: Progress) -> None:
+    def add(self, progress: Stretch) -> None:
         """Add what has been reported, and forget the oldest beyond MAX_KEPT_EVENTS."""
         self._events += progress.events
         self.last = progress.position

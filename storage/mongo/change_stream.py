@@ -202,21 +202,6 @@ async def read_newest_time(database: Database, clock: ClusterClock) -> Timestamp
     return time
 
 
-async def read_uuid(database: Database, collection: str) -> bytes | None:
-    """Return what names a collection until it is replaced by another, or None without one."""
-    return _find_uuid(await database.command("listCollections", filter={"name": collection}))
-
-
-def read_uuid_blocking(client: BlockingClient, database: str, collection: str) -> bytes | None:
-    """Return what `read_uuid` does."""
-    return _find_uuid(client[database].command("listCollections", filter={"name": collection}))
-
-
-def _find_uuid(listed: Document) -> bytes | None:
-    found = listed["cursor"]["firstBatch"]
-    return bytes(found[0]["info"]["uuid"]) if found else None
-
-
 def _majority_read_of(clock: ClusterClock) -> Document:
     time = clock.now()
     return {"level": "majority"} | ({"afterClusterTime": time} if time else {})

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
@@ -20,7 +19,7 @@ from storage.changes.events import (
 )
 from storage.changes.hub import ChangeHub
 from storage.errors import ChangesExpiredError
-from storage.mongo import change_stream, driver
+from storage.mongo import driver
 from storage.setup import preparation
 from tests.waiting import TIMEOUT_SECONDS
 
@@ -145,14 +144,14 @@ async def test_a_slow_follower_holds_no_changes_and_misses_none(
 async def test_a_dropped_database_is_a_reset_and_followed_on(
     database: Any, hub: ChangeHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = change_stream.read_uuid_blocking
+    to_epoch = hub_module.to_epoch
 
-    def read_when_there(*given: Any) -> bytes:
-        while (found := read(*given)) is None:
-            time.sleep(0.01)
-        return found
+    def find_when_there(listed: Any) -> bytes:
+        if not listed["cursor"]["firstBatch"]:
+            raise driver.PyMongoError("the thread tries again")
+        return to_epoch(listed)
 
-    monkeypatch.setattr(change_stream, "read_uuid_blocking", read_when_there)
+    monkeypatch.setattr(hub_module, "to_epoch", find_when_there)
     start = await hub.get_cursor()
     await insert_unit(database, 1)
     async with asyncio.timeout(TIMEOUT_SECONDS), aclosing(hub.follow(start)) as parts:
