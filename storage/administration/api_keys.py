@@ -269,16 +269,11 @@ async def delete_api_key(database: driver.Database, key_id: str) -> bool:
 
 async def list_api_keys(database: driver.Database) -> list[ApiKey]:
     """Return all keys with their last uses, oldest first."""
-    keys = await _list_keys(database, {}, "created_at")
+    keys = await list_keys(database, {}, "created_at")
     with driver.translate_errors():
         uses = await database[USES_COLLECTION].find().to_list(None)
     last_used = {use["_id"]: use["at"].replace(tzinfo=UTC) for use in uses}
     return [msgspec.structs.replace(key, last_used_at=last_used.get(key.id)) for key in keys]
-
-
-async def load_all_keys(database: driver.Database) -> list[ApiKey]:
-    """Return all keys without their last uses, by id."""
-    return await _list_keys(database, {}, "_id")
 
 
 async def list_expiring_keys(database: driver.Database, within: timedelta) -> list[ApiKey]:
@@ -292,19 +287,20 @@ async def list_expiring_keys(database: driver.Database, within: timedelta) -> li
         "replaced_by_id": None,
         "expires_at": {"$gt": now, "$lte": now + within},
     }
-    return await _list_keys(database, where, "expires_at")
+    return await list_keys(database, where, "expires_at")
 
 
 async def list_keys_by_prefix(database: driver.Database, prefix: str, limit: int) -> list[ApiKey]:
     """Return up to `limit` keys with ids that begin so, by id; only the one that is exactly so."""
     where = {"$and": [{"_id": {"$gte": prefix}}, {"_id": {"$lt": prefix + "\U0010ffff"}}]}
-    keys = await _list_keys(database, where, "_id", limit)
+    keys = await list_keys(database, where, limit=limit)
     return keys[:1] if keys and keys[0].id == prefix else keys
 
 
-async def _list_keys(
-    database: driver.Database, where: Document, order_by: str, limit: int = 0
+async def list_keys(
+    database: driver.Database, where: Document, order_by: str = "_id", limit: int = 0
 ) -> list[ApiKey]:
+    """Return the keys that match a condition, without their last uses; all for `limit` 0."""
     with driver.translate_errors():
         found = database[KEYS_COLLECTION].find(where, sort=[(order_by, 1)], limit=limit)
         return [_to_api_key(document) for document in await found.to_list(None)]

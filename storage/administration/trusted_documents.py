@@ -54,7 +54,10 @@ async def register_documents(
     wanted = {document.sha256: document for document in documents}
 
     async def register(session: driver.Session) -> tuple[Registration, AuditEntry]:
-        stored = await _find_by_ids(database, wanted.values(), session)
+        collection = database[DOCUMENTS_COLLECTION]
+        ids = [id for document in wanted.values() for id in document.ids]
+        found = await collection.find({"ids": {"$in": ids}}, session=session).to_list(None)
+        stored = {document.sha256: document for document in map(_from_stored, found)}
         _check_ids(stored, wanted)
         added = [wanted[key] for key in wanted.keys() - stored.keys()]
         changed = [
@@ -62,7 +65,6 @@ async def register_documents(
             for key in stored
             if key in wanted and not {*wanted[key].ids} <= {*stored[key].ids}
         ]
-        collection = database[DOCUMENTS_COLLECTION]
         if added:
             now = current_timestamp()
             await collection.insert_many([_to_stored(each, now) for each in added], session=session)
@@ -122,15 +124,6 @@ async def find_document(database: driver.Database, id: str) -> TrustedDocument |
     with driver.translate_errors():
         stored = await database[DOCUMENTS_COLLECTION].find_one({"ids": {"$eq": id}})
     return None if stored is None else _from_stored(stored)
-
-
-async def _find_by_ids(
-    database: driver.Database, documents: Iterable[TrustedDocument], session: driver.Session
-) -> dict[str, TrustedDocument]:
-    ids = [id for document in documents for id in document.ids]
-    cursor = database[DOCUMENTS_COLLECTION].find({"ids": {"$in": ids}}, session=session)
-    found = map(_from_stored, await cursor.to_list(None))
-    return {document.sha256: document for document in found}
 
 
 def _check_ids(

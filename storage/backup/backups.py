@@ -342,7 +342,6 @@ async def restore_backup(
     *,
     wait_seconds: float = import_bundles.DEFAULT_WAIT_SECONDS,
     progress: import_bundles.ImportProgressCallback = import_bundles.ignore_progress,
-    origin: audit.Origin | None = None,
 ) -> RestoreSummary:
     """Replace what is in the database by what is in an archive; `name` is for the audit log.
 
@@ -353,18 +352,19 @@ async def restore_backup(
         await _check_release(database)
         await prepare_database(database)
         async with import_bundles.hold_import_lease(database, wait_seconds, progress) as lease:
+            await lease.begin_staging()
             run = _RestoreRun(database, lease, progress)
+            staged = import_bundles.ImportRun(database, lease, progress)
             try:
-                await lease.begin_staging()
                 before = await count_saved_documents(database)
                 manifest = await run.stage(archive)
-                summary = await run.commit(manifest, before, name, origin)
+                summary = await run.commit(manifest, before, name)
                 await import_bundles.switch_collections(database, lease, progress)
-                await run.clean_up()
+                await staged.clean_up()
             finally:
                 # As for imports: what is committed, or may be, is finished by the next holder.
                 if lease.state == "staging":
-                    await run.clean_up()
+                    await staged.clean_up()
             return summary
 
 
@@ -446,9 +446,7 @@ class _RestoreRun:
                 " make room and try again"
             )
 
-    async def commit(
-        self, manifest: Manifest, before: dict[str, int], name: str, origin: audit.Origin | None
-    ) -> RestoreSummary:
+    async def commit(self, manifest: Manifest, before: dict[str, int], name: str) -> RestoreSummary:
         """Commit the restore, with its record in the staged audit log."""
         regained = await self._list_regained_keys()
         assets = (
@@ -468,24 +466,20 @@ class _RestoreRun:
             await self._lease.begin_restoring(session)
             return None, entry
 
-        await audit.run_audited(self._staged, origin, work)
+        await audit.run_audited(self._staged, None, work)
         return RestoreSummary(manifest, before, regained)
 
     async def _list_regained_keys(self) -> list[str]:
         """Return the ids of keys that could do less, or nothing, without the restore."""
-        live = {key.id: key for key in await api_keys.load_all_keys(self._database)}
+        live = {key.id: key for key in await api_keys.list_keys(self._database, {})}
         deleted = await self._database[audit.AUDIT_COLLECTION].distinct(
             "target.ids", {"action": "key.deleted"}
         )
         return [
             key.id
-            for key in await api_keys.load_all_keys(self._staged)
+            for key in await api_keys.list_keys(self._staged, {})
             if (key.id in live and not key.is_within(live[key.id])) or key.id in deleted
         ]
-
-    async def clean_up(self) -> None:
-        """Drop what is staged, and the files that no map refers to; end the restore."""
-        await import_bundles.ImportRun(self._database, self._lease, self._progress).clean_up()
 
 
 async def _check_release(database: driver.Database, session: driver.Session | None = None) -> None:

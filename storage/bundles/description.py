@@ -4,6 +4,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from storage import catalog
 from storage.bundles.json_bundles import SCHEMA_NAME
 from storage.catalog import RECORD_TYPES
 from storage.records.kinds import Record
@@ -199,9 +200,9 @@ def build_bundle_schema() -> JsonSchema:
         }
         for kind in RECORD_TYPES
     }
-    records = {record.__name__: record for record in _iter_records()}
     definitions = {
-        name: _complete(records[name], schema) for name, schema in sorted(components.items())
+        name: _complete(getattr(catalog, name), schema)
+        for name, schema in sorted(components.items())
     }
     for kind in RECORD_TYPES:
         if kind.reserved_ids:
@@ -220,20 +221,6 @@ def build_bundle_schema() -> JsonSchema:
         },
         "$defs": definitions,
     }
-
-
-def _iter_records() -> list[type[Record]]:
-    """Return the types of members and of what is nested in them."""
-    found: list[Any] = []
-    for kind in RECORD_TYPES:
-        info = msgspec.inspect.type_info(kind.struct)
-        assert isinstance(info, msgspec.inspect.StructType)
-        found.append(kind.struct)
-        for field in info.fields:
-            item = getattr(field.type, "item_type", None)
-            if isinstance(item, msgspec.inspect.StructType):
-                found.append(item.cls)
-    return found
 
 
 def _complete(record: type[Record], schema: JsonSchema) -> JsonSchema:
@@ -255,19 +242,16 @@ def _complete(record: type[Record], schema: JsonSchema) -> JsonSchema:
 
 
 def _translate_patterns(rule: Any) -> Any:
+    """Return a rule with patterns as ECMAScript knows them.
+
+    UTF-8 cannot encode the surrogates that the patterns exclude.
+    """
     if isinstance(rule, list):
         return [_translate_patterns(item) for item in rule]
     if not isinstance(rule, dict):
         return rule
-    return {
-        key: _to_ecmascript(value) if key == "pattern" else _translate_patterns(value)
-        for key, value in rule.items()
-    }
-
-
-def _to_ecmascript(pattern: str) -> str:
-    """Return a pattern without what ECMAScript does not know.
-
-    UTF-8 cannot encode the surrogates that the patterns exclude.
-    """
-    return pattern.replace(r"\A", "^").replace(r"\Z", "$").replace(r"\ud800-\udfff", "")
+    translated = {key: _translate_patterns(value) for key, value in rule.items()}
+    if pattern := rule.get("pattern"):
+        pattern = pattern.replace(r"\A", "^").replace(r"\Z", "$")
+        translated["pattern"] = pattern.replace(r"\ud800-\udfff", "")
+    return translated
