@@ -22,14 +22,6 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 from storage.administration import audit
-from storage.administration.audit import (
-    Action,
-    AuditChange,
-    AuditEntry,
-    AuditTarget,
-    Operation,
-    Origin,
-)
 from storage.catalog import ASSIGNMENTS, ATTRIBUTE_GROUPS, UNITS, Assignment, AttributeGroup
 from storage.errors import StorageError
 from storage.mongo import driver
@@ -71,7 +63,7 @@ async def assign_attributes(
     scope: AssetScope,
     group_id: str,
     assignments: Sequence[Assignment],
-    origin: Origin | None = None,
+    origin: audit.Origin | None = None,
     precondition: Precondition | None = None,
 ) -> None:
     """Write the assignments; in a group of one per unit they replace earlier ones.
@@ -80,7 +72,7 @@ async def assign_attributes(
     `precondition` raises; nothing is written then.
     """
 
-    async def work(session: driver.Session) -> tuple[None, AuditEntry]:
+    async def work(session: driver.Session) -> tuple[None, audit.AuditEntry]:
         group = await _load_group(database, group_id, session)
         violations = await _find_violations(database, scope, group, assignments, session)
         await pause_if_due()
@@ -133,7 +125,7 @@ async def unassign_attributes(
     scope: AssetScope,
     group_id: str,
     assignments: Sequence[Assignment],
-    origin: Origin | None = None,
+    origin: audit.Origin | None = None,
     precondition: Precondition | None = None,
 ) -> None:
     """Delete the assignments; it is no error if one does not exist.
@@ -142,7 +134,7 @@ async def unassign_attributes(
     `precondition` raises; nothing is written then.
     """
 
-    async def work(session: driver.Session) -> tuple[None, AuditEntry]:
+    async def work(session: driver.Session) -> tuple[None, audit.AuditEntry]:
         group = await _load_group(database, group_id, session)
         _raise_if_any(await _find_violations(database, scope, group, assignments, session))
         await _check_precondition(database, group_id, precondition, session)
@@ -202,8 +194,8 @@ async def _load_assigned(
 
 
 def _build_entry(
-    action: Action, group_id: str, changes: Iterable[tuple[Document, str | None, str | None]]
-) -> AuditEntry:
+    action: audit.Action, group_id: str, changes: Iterable[tuple[Document, str | None, str | None]]
+) -> audit.AuditEntry:
     """Build the audit entry: units by the attribute that they had and have, where they differ."""
     unit_ids: dict[tuple[str | None, str | None], list[str]] = defaultdict(list)
     asset_ids = set()
@@ -211,15 +203,17 @@ def _build_entry(
         if before != after:
             unit_ids[before, after].append(document["unit_id"])
             asset_ids.add(document["asset_id"])
-    target = AuditTarget(ATTRIBUTE_GROUPS.name, [group_id])
+    target = audit.AuditTarget(ATTRIBUTE_GROUPS.name, [group_id])
     audited = [
-        AuditChange.of_all(ASSIGNMENTS.name, _operation(before, after), sorted(ids), before, after)
+        audit.AuditChange.of_all(
+            ASSIGNMENTS.name, _operation(before, after), sorted(ids), before, after
+        )
         for (before, after), ids in unit_ids.items()
     ]
-    return AuditEntry(action, target, audited, asset_ids)
+    return audit.AuditEntry(action, target, audited, asset_ids)
 
 
-def _operation(before: str | None, after: str | None) -> Operation:
+def _operation(before: str | None, after: str | None) -> audit.Operation:
     return "inserted" if before is None else "removed" if after is None else "updated"
 
 

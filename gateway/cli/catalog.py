@@ -87,13 +87,14 @@ def with_mapping(paths: Sequence[str], mapping: Path | None) -> list[BundleSourc
     """Return the paths, the spreadsheets among them with the mapping."""
     if mapping is None:
         return [*paths]
-    from storage.importing.batches import is_table
+    from storage.importing.batches import to_spreadsheet
     from storage.spreadsheets.mapping_file import read_mapping
     from storage.spreadsheets.reader import Spreadsheet
 
     read = read_mapping(mapping)
     sources: list[BundleSource] = [
-        Spreadsheet(Path(path), read, str(mapping)) if is_table(path) else path for path in paths
+        Spreadsheet(Path(path), read, str(mapping)) if to_spreadsheet(path) else path
+        for path in paths
     ]
     if not any(isinstance(source, Spreadsheet) for source in sources):
         raise click.UsageError("--mapping is for spreadsheets, and there is none among the files")

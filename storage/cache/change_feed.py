@@ -31,7 +31,7 @@ from typing import Any, Final, NamedTuple
 
 from storage.administration.audit import AUDIT_COLLECTION
 from storage.cache.read_set import PARTS, Read, ReadSet, Tags, list_tags
-from storage.changes.events import CHANGED_FIELDS
+from storage.changes.events import EVENT_FIELDS
 from storage.errors import ChangesExpiredError
 from storage.mongo import change_stream, driver
 from storage.mongo.protocols import Pipeline
@@ -174,14 +174,9 @@ PIPELINE: Final[Pipeline] = [
     },
     {
         "$project": {
-            "operationType": 1,
-            "ns.coll": 1,
-            "to.coll": 1,
-            "clusterTime": 1,
-            "documentKey._id": 1,
+            **EVENT_FIELDS,
             **{f"fullDocument.{field}": 1 for field in _FIELDS},
             **{f"fullDocumentBeforeChange.{field}": 1 for field in _FIELDS},
-            "fields": CHANGED_FIELDS,
             "values": {
                 "$filter": {
                     "input": {

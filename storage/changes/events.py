@@ -120,7 +120,7 @@ _DOCUMENT_FIELDS = sorted(
     }
     - {"", "_id", "id"}
 )
-CHANGED_FIELDS: Document = {
+_CHANGED_FIELDS: Document = {
     "$concatArrays": [
         {
             "$map": {
@@ -137,6 +137,10 @@ CHANGED_FIELDS: Document = {
         },
     ]
 }
+EVENT_FIELDS: Document = {
+    **dict.fromkeys(("operationType", "ns.coll", "to.coll", "clusterTime", "documentKey._id"), 1),
+    "fields": _CHANGED_FIELDS,
+}
 PIPELINE: Final[Pipeline] = [
     {
         "$match": {
@@ -152,13 +156,8 @@ PIPELINE: Final[Pipeline] = [
     },
     {
         "$project": {
-            "operationType": 1,
-            "ns.coll": 1,
-            "to.coll": 1,
-            "clusterTime": 1,
-            "documentKey._id": 1,
+            **EVENT_FIELDS,
             **{f"fullDocument.{field}": 1 for field in _DOCUMENT_FIELDS},
-            "fields": CHANGED_FIELDS,
         }
     },
 ]

@@ -224,7 +224,9 @@ def _ensure_database_dir(home: Path) -> Path:
 def _start_supervisor(home: Path, database_dir: Path, server_lock: int) -> None:
     """Start a supervisor process that runs mongod and inherits the server lock."""
     port = _pick_free_port(_read_port(home))
-    _write_port(home, port)
+    new_file = home / f"{_PORT_FILE}.new"
+    new_file.write_text(f"{port}\n")
+    new_file.replace(home / _PORT_FILE)
     subprocess.run(
         [
             *(sys.executable, "-I", "-S", mongod_supervisor.__file__, str(home), str(server_lock)),
@@ -255,12 +257,6 @@ def _read_port(home: Path) -> int | None:
     except (FileNotFoundError, ValueError):
         return None
     return port if port in _PORT_RANGE else None
-
-
-def _write_port(home: Path, port: int) -> None:
-    new_file = home / f"{_PORT_FILE}.new"
-    new_file.write_text(f"{port}\n")
-    new_file.replace(home / _PORT_FILE)
 
 
 def _pick_free_port(preferred: int | None) -> int:

@@ -251,7 +251,10 @@ TABLE_NAME = "Apartments"
 def write_template(path: Path, members: Members) -> None:
     """Write a workbook with a sheet for each resource and these examples. Raises StorageError."""
     with create_workbook(path) as workbook:
-        _add_about(workbook)
+        about = workbook.add_sheet("About", ["A catalog for Floorgate"])
+        about.sheet.set_column(0, 0, 110)
+        for line in ABOUT:
+            about.add_row([line])
         for kind in RECORD_TYPES:
             fields = [each for each in column_fields(kind) if each.name not in TIMESTAMP_FIELDS]
             required = [header_of(each.name) for each in fields if _is_required(kind, each)]
@@ -263,13 +266,6 @@ def write_template(path: Path, members: Members) -> None:
             for member in members.get(kind.name, ()):
                 given = {name: value for name, value in member.items() if name != "source"}
                 sheet.add_row([write_field(each, given.get(each.name)) for each in fields])
-
-
-def _add_about(workbook: Workbook) -> None:
-    about = workbook.add_sheet("About", ["A catalog for Floorgate"])
-    about.sheet.set_column(0, 0, 110)
-    for line in ABOUT:
-        about.add_row([line])
 
 
 def _describe(kind: RecordType[Any], field: ColumnField) -> str:
@@ -330,7 +326,7 @@ def write_table_template(path: Path, members: Members) -> None:
     ]
     with create_workbook(path) as workbook:
         sheet = workbook.add_sheet(TABLE_NAME, headers, ("Property", "Floor", "Unit #"))
-        notes = [*TABLE_NOTES, *map(_describe_group, groups), *map(_describe_reference, keys)]
+        notes = [*TABLE_NOTES, *map(_describe_group, groups), *map(REFERENCE_NOTE.format, keys)]
         for column, note in enumerate(notes):
             sheet.sheet.write_comment(0, column, note, COMMENT_SIZE)
         for column, group in enumerate(groups, len(TABLE_NOTES)):
@@ -356,6 +352,7 @@ TABLE_NOTES = (
     "Required. The number or name of the unit.",
     "The id of the unit. Made of the property and the unit if there is none.",
 )
+REFERENCE_NOTE = "The id of the unit in another system, which is called {}."
 
 
 def _describe_group(group: Mapping[str, Any]) -> str:
@@ -365,10 +362,6 @@ def _describe_group(group: Mapping[str, Any]) -> str:
     return (
         f"The attributes of the unit in the group {name}: one; two. Names that are new are added."
     )
-
-
-def _describe_reference(key: str) -> str:
-    return f"The id of the unit in another system, which is called {key}."
 
 
 def _add_names(sheet: WorkbookSheet, column: int, names: Sequence[str]) -> None:

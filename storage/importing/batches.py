@@ -62,12 +62,8 @@ def _path_of(bundle: Path | str | Spreadsheet) -> Path:
     return bundle.path if isinstance(bundle, Spreadsheet) else Path(bundle)
 
 
-def is_table(bundle: BundleSource) -> bool:
-    """Return whether a bundle is a spreadsheet."""
-    return _as_spreadsheet(bundle) is not None
-
-
-def _as_spreadsheet(bundle: BundleSource) -> Spreadsheet | None:
+def to_spreadsheet(bundle: BundleSource) -> Spreadsheet | None:
+    """Return a bundle that is a spreadsheet; None for any other."""
     if isinstance(bundle, bytes) or str(bundle) == STANDARD_INPUT:
         return None
     if isinstance(bundle, Spreadsheet):
@@ -92,7 +88,7 @@ def read_batches(
         name = get_bundle_name(bundle)
         directory = None if isinstance(bundle, bytes) else _path_of(bundle).parent
         violations.rejected.directory = directory
-        if spreadsheet := _as_spreadsheet(bundle):
+        if spreadsheet := to_spreadsheet(bundle):
             members = tables.read(spreadsheet, violations, are_partial=are_partial)
             for batch in _split_into_batches(members):
                 yield MemberBatch(batch, directory, finished_bytes)

@@ -20,13 +20,7 @@ from storage.errors import BundleError, StorageError
 from storage.importing.planning import Change, list_changed_fields
 from storage.importing.removals import RemovalLimit
 from storage.mongo import driver, files
-from storage.records.kinds import (
-    Document,
-    RecordType,
-    format_key,
-    get_key_values,
-    is_storable,
-)
+from storage.records import kinds
 from storage.routing_inputs import (
     ROUTING_FIELDS,
     StaleNetwork,
@@ -173,7 +167,7 @@ class PlanRecorder:
         self._counts: dict[tuple[str, str], int] = {}
         self._hash = hashlib.sha256()
 
-    async def add(self, kind: RecordType[Any], changes: Sequence[Change]) -> None:
+    async def add(self, kind: kinds.RecordType[Any], changes: Sequence[Change]) -> None:
         """Add changes."""
         fields = [
             list_changed_fields(kind, change.after, change.before) if change.after else {}
@@ -190,13 +184,13 @@ class PlanRecorder:
 
     def _add(
         self,
-        kind: RecordType[Any],
+        kind: kinds.RecordType[Any],
         change: Change,
         changed: Mapping[str, tuple[Any, Any]],
         drawings: Mapping[str, str],
     ) -> None:
         operation, owner = CHANGE_OPERATIONS[change.operation], change.owner
-        key = format_key(get_key_values(kind, change.after or change.before))
+        key = kinds.format_key(kinds.get_key_values(kind, change.after or change.before))
         self._hash.update(msgspec.json.encode([kind.name, operation, key, changed, owner]))
         count = self._counts[kind.name, operation] = self._counts.get((kind.name, operation), 0) + 1
         is_listed = count <= MAX_LISTED_CHANGES
@@ -238,7 +232,7 @@ class PlanRecorder:
 
 
 def _pick_shown(
-    kind: RecordType[Any], changed: Mapping[str, tuple[Any, Any]]
+    kind: kinds.RecordType[Any], changed: Mapping[str, tuple[Any, Any]]
 ) -> Mapping[str, tuple[Any, Any]]:
     """Return the changed fields of the record itself; if there are none, such as of a drawing that
     a new release parses otherwise, all."""
@@ -357,7 +351,7 @@ class UndoBundle:
         self.size_bytes = 0
         self.has_drawings = False
 
-    async def add(self, kind: RecordType[Any], changes: Sequence[Change]) -> None:
+    async def add(self, kind: kinds.RecordType[Any], changes: Sequence[Change]) -> None:
         """Add the records that are changed or removed."""
         documents = [
             _restore_group(each.before, each.after)
@@ -387,7 +381,7 @@ class UndoBundle:
         return ["--force-drawings"] if self.has_drawings else []
 
 
-def _restore_group(live: Document, changed: Document) -> Document:
+def _restore_group(live: kinds.Document, changed: kinds.Document) -> kinds.Document:
     """Return a group as it was, but for what units that stay may need.
 
     These are the attributes that it gets, and whether a unit may have several.
@@ -407,7 +401,7 @@ def open_undo_file(path: Path | None) -> Iterator[PendingFile | None]:
     if path is None:
         yield None
         return
-    if not is_storable(str(path)):
+    if not kinds.is_storable(str(path)):
         raise StorageError(f"{str(path)!r} is not UTF-8: name another file to undo the import with")
     if path.exists():
         raise StorageError(f"{path} exists already: name another file to undo the import with")
@@ -433,7 +427,7 @@ class StaleNetworks:
 
     def __init__(self, database: driver.Database) -> None:
         self._database = database
-        self._maps: dict[str, Document] | None = None
+        self._maps: dict[str, kinds.Document] | None = None
         """The maps with networks, as the import leaves them; None before they are read."""
         self._floor_sorts: dict[str, dict[str, int]] = {}
         """These floors have a new `sort`, by asset."""
@@ -445,7 +439,7 @@ class StaleNetworks:
         self._withdrawn: list[StaleNetwork] = []
         """Maps of the import that an earlier one made stale, and that were not processed since."""
 
-    async def add(self, kind: RecordType[Any], changes: Sequence[Change]) -> None:
+    async def add(self, kind: kinds.RecordType[Any], changes: Sequence[Change]) -> None:
         """Note what changes."""
         if kind is catalog.FLOORS:
             for change in changes:
@@ -515,7 +509,7 @@ class StaleNetworks:
                 stale.append(StaleNetwork(map_id, reason, can_be_rebuilt(unit_map)))
         return stale
 
-    async def _load_maps(self) -> dict[str, Document]:
+    async def _load_maps(self) -> dict[str, kinds.Document]:
         if self._maps is None:
             where = {catalog.NETWORK_FIELD: {"$type": "string"}}
             fields = (*ROUTING_FIELDS, f"{catalog.REPORT_FIELD}.levels.level_id")
@@ -524,14 +518,14 @@ class StaleNetworks:
         return self._maps
 
 
-def _claims_network(unit_map: Document) -> bool:
+def _claims_network(unit_map: kinds.Document) -> bool:
     """Return whether a map with a drawing is tagged as routable, without ever being processed."""
     is_tagged = catalog.PATHFINDING_TAG in unit_map.get("tags", ())
     is_processed = unit_map.get(catalog.NETWORK_FIELD) or unit_map.get(catalog.NETWORK_STATE_FIELD)
     return is_tagged and not is_processed and unit_map.get("source") is not None
 
 
-def _describe_loss(unit_map: Document) -> str | None:
+def _describe_loss(unit_map: kinds.Document) -> str | None:
     """Return as a note what a removed map has that is in no bundle; None if it has nothing."""
     has_network = unit_map.get(catalog.NETWORK_FIELD)
     has_plan = unit_map.get(catalog.PARSED_FIELD) and unit_map.get("source") is None

@@ -40,8 +40,8 @@ from storage.importing.batches import (
     BundleSource,
     count_total_bytes,
     get_bundle_name,
-    is_table,
     read_batches,
+    to_spreadsheet,
 )
 from storage.importing.staging import SHOWN_FIELD, Staging
 from storage.importing.validation import NO_MEMBERS_NOTE, BundleValidator
@@ -272,7 +272,7 @@ class ImportRun:
 
     async def _load_groups(self, bundles: Sequence[BundleSource]) -> list[Document]:
         """Return the attribute groups in the catalog, which columns of spreadsheets add to."""
-        if not any(map(is_table, bundles)):
+        if not any(map(to_spreadsheet, bundles)):
             return []
         found = self._database[catalog.ATTRIBUTE_GROUPS.name].find({})
         return [document async for document in found]

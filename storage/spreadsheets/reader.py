@@ -12,14 +12,14 @@ from storage.bundles.names import fold, hint_at
 from storage.bundles.violations import Violations
 from storage.catalog import ASSETS, FLOORS, RECORD_TYPES_BY_NAME, UNITS
 from storage.records.kinds import Document, RecordType
-from storage.spreadsheets import tables, unit_tables
-from storage.spreadsheets.mapping import IGNORE, TABLE, MappingUse, SheetMapping, SpreadsheetMapping
-from storage.spreadsheets.record_sheets import (
-    KINDS_BY_SHEET,
-    column_fields,
-    list_absent_fields,
-    read_records,
-    record_recognizer,
+from storage.spreadsheets import record_sheets, tables, unit_tables
+from storage.spreadsheets.mapping import (
+    IGNORE,
+    TABLE,
+    MappingUse,
+    SheetMapping,
+    SpreadsheetMapping,
+    to_table_target,
 )
 from storage.spreadsheets.sheets import (
     MAX_SPREADSHEET_BYTES,
@@ -176,7 +176,9 @@ class _SheetReader:
 
     def _read_sheet(self, sheet: Sheet, is_first: bool, is_only: bool) -> Iterator[BundleMember]:
         given = self._use.sheet(sheet.name)
-        kind = RECORD_TYPES_BY_NAME.get(given.read_as) or KINDS_BY_SHEET.get(fold(sheet.name))
+        kind = RECORD_TYPES_BY_NAME.get(given.read_as) or record_sheets.KINDS_BY_SHEET.get(
+            fold(sheet.name)
+        )
         if given.read_as in (IGNORE, TABLE):
             kind = None
         if given.read_as == IGNORE:
@@ -192,7 +194,7 @@ class _SheetReader:
         if kind is None or (
             records
             and kind is UNITS
-            and list_absent_fields(kind, records, self._mapping, self._are_partial)
+            and record_sheets.list_absent_fields(kind, records, self._mapping, self._are_partial)
         ):
             table = self._find_unit_table(start, given, sheet)
         self._has_tables |= table is not None
@@ -208,7 +210,7 @@ class _SheetReader:
             self._sheets_read += 1
             self._describe(sheet, records, kind.name)
             body = tables.read_body(records, rows, (kind,), is_text=sheet.is_text)
-            for member in read_records(kind, records._replace(rows=body), rows):
+            for member in record_sheets.read_records(kind, records._replace(rows=body), rows):
                 self._known.add_explicit(member)
                 yield member
         elif table is None and kind is None:
@@ -222,13 +224,16 @@ class _SheetReader:
     def _find_unit_table(
         self, start: tables.SheetStart, given: SheetMapping, sheet: Sheet
     ) -> tables.Table | None:
-        recognize = unit_tables.table_recognizer(self._mapping, given)
+        recognize = tables.build_recognizer(
+            self._mapping, given, unit_tables.TARGETS_BY_HEADER, to_table_target
+        )
         table = tables.find_table(start, recognize, given, sheet.place)
         if table is None:
             return None
         self._use.add_headers(sheet.name, table.headers)
-        if unit_tables.is_unit_table(table):
-            return table
+        targets = table.targets
+        if targets.keys() & {"unit", "unit_id"} and len(targets) > 1:
+            return table  # it has units and something of them
         for unread, meant in tables.find_meant(table).items():
             self._hint = f'; "{unread}" was not read: did you mean "{meant}"?'
         return None
@@ -236,7 +241,7 @@ class _SheetReader:
     def _find_records(
         self, kind: RecordType[Any], start: tables.SheetStart, given: SheetMapping, sheet: Sheet
     ) -> tables.Table:
-        recognize = record_recognizer(kind, self._mapping, given)
+        recognize = record_sheets.record_recognizer(kind, self._mapping, given)
         table = tables.find_table(start, recognize, given, sheet.place)
         if table is None:
             return tables.Table([], [], [], 0, iter(()))
@@ -254,7 +259,7 @@ class _SheetReader:
             self._notes.append(f"{sheet.place}: there are no headers, so nothing was read")
             return
         self._sheets_read += 1
-        fields = ", ".join(field.name for field in column_fields(kind))
+        fields = ", ".join(field.name for field in record_sheets.column_fields(kind))
         message = f"no header is known; a sheet of {kind.name} has {fields}: rename or map them"
         self._violations.add(sheet.place, message)
         self._violations.rejected.add_unknown(kind)

@@ -26,9 +26,6 @@ from storage.spreadsheets.mapping import (
     DATE,
     KNOWN_HEADERS,
     REFERENCE,
-    SheetMapping,
-    SpreadsheetMapping,
-    to_table_target,
 )
 from storage.spreadsheets.sheets import Row
 from storage.spreadsheets.tables import Column, Rows
@@ -364,7 +361,9 @@ def _is_key(text: str) -> bool:
     return re.fullmatch(REFERENCE_KEY_PATTERN, text) is not None
 
 
-_BY_HEADER = {fold(header): target for target, names in KNOWN_HEADERS.items() for header in names}
+TARGETS_BY_HEADER = {
+    fold(header): target for target, names in KNOWN_HEADERS.items() for header in names
+}
 NOT_UNIQUE = (
     '; "unit_ids: number" in the mapping needs numbers that no two units have, also of different'
     " properties and buildings"
@@ -385,17 +384,6 @@ class _UnitRow(NamedTuple):
     unit_id: str
     name: str
     floor_id: str
-
-
-def table_recognizer(mapping: SpreadsheetMapping, sheet: SheetMapping) -> tables.Recognizer:
-    """Return what knows the columns of a table of apartments."""
-    return tables.build_recognizer(mapping, sheet, _BY_HEADER, to_table_target)
-
-
-def is_unit_table(table: tables.Table) -> bool:
-    """Return whether a table has units and something of them."""
-    targets = table.targets
-    return bool(targets.keys() & {"unit", "unit_id"}) and len(targets) > 1
 
 
 class UnitTable:
