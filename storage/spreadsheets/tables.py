@@ -1,6 +1,7 @@
 """The table in a sheet: its headers, what the columns hold, and members made of its rows."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -314,18 +315,26 @@ def read_body(
     width = len(table.headers)
     untitled = [at for at, header in enumerate(table.headers) if not header]
     spanned = {at for at, header in enumerate(table.headers) if header}
-    lost, ignored, repeated = _Counted(), _Counted(), _Counted()
+    beginnings = tuple(map(str.casefold, rows.mapping.ignore_rows))
+    counts: Counter[str] = Counter()
+    firsts: dict[str, str] = {}
+
+    def count(what: str, place: str, number: int = 1) -> None:
+        counts[what] += number
+        firsts.setdefault(what, place)
+
     for row in table.rows:
         spanned.intersection_update(row.copied)  # merged cells make it part of the headers
         if spanned or _repeats_headers(table, row):
-            repeated.add(f"row {row.number}")
+            count("repeated", f"row {row.number}")
             continue
         if empty_words:
             filled = [None if _word_of(cell) in empty_words else cell for cell in row.cells]
             row = row._replace(cells=filled)
         cells = row.own_cells()
-        if _is_ignored(cells, rows.mapping):
-            ignored.add(f"row {row.number}")
+        first = next((cell for cell in cells if cell is not None), None)
+        if isinstance(first, str) and first.casefold().startswith(beginnings):
+            count("ignored", f"row {row.number}")
             continue
         beyond = [at for at in range(width, len(cells)) if cells[at] is not None]
         if beyond and is_text:
@@ -339,22 +348,22 @@ def read_body(
             continue
         stray = [at for at in untitled if at < len(cells) and cells[at] is not None] + beyond
         if stray:
-            lost.add(f"in row {row.number}, column {column_letters(stray[0])}", len(stray))
+            count("lost", f"in row {row.number}, column {column_letters(stray[0])}", len(stray))
         yield row
     notes = (
         (
-            repeated,
+            "repeated",
             "1 row is",
             "rows are",
             "skipped, because headers are repeated or have several rows",
         ),
-        (ignored, "1 row is", "rows are", "ignored, as the mapping says"),
-        (lost, "a cell was", "cells were", "not read, because there is no header above"),
+        ("ignored", "1 row is", "rows are", "ignored, as the mapping says"),
+        ("lost", "a cell was", "cells were", "not read, because there is no header above"),
     )
-    for counted, one, several, what in notes:
-        if counted.count:
-            noun = one if counted.count == 1 else f"{counted.count:,} {several}"
-            rows.notes.append(f"{rows.place}: {noun} {what}: the first is {counted.first}")
+    for what, one, several, fate in notes:
+        if counts[what]:
+            noun = one if counts[what] == 1 else f"{counts[what]:,} {several}"
+            rows.notes.append(f"{rows.place}: {noun} {fate}: the first is {firsts[what]}")
 
 
 def _repeats_headers(table: Table, row: Row) -> bool:
@@ -363,24 +372,6 @@ def _repeats_headers(table: Table, row: Row) -> bool:
     if cell_of(row, first) != first.header:
         return False
     return [*filter(None, read_texts(row.cells))] == [*filter(None, table.headers)]
-
-
-def _is_ignored(cells: Sequence[Cell], mapping: SpreadsheetMapping) -> bool:
-    """Return whether a row is one that the mapping ignores, such as one of totals."""
-    beginnings = tuple(map(str.casefold, mapping.ignore_rows))
-    first = next((cell for cell in cells if cell is not None), None)
-    return isinstance(first, str) and first.casefold().startswith(beginnings)
-
-
-class _Counted:
-    """Rows or cells of which a note says how many there are, and where the first is."""
-
-    def __init__(self) -> None:
-        self.count, self.first = 0, ""
-
-    def add(self, place: str, count: int = 1) -> None:
-        self.first = self.first or place
-        self.count += count
 
 
 def _word_of(cell: Cell) -> str | None:
