@@ -228,7 +228,7 @@ class Gateway(Application):
             state.drawing_pool,
             state.processing_pool,
             # No GET changes anything, so none asks for its origin.
-            None if request.method == "GET" else _get_origin(request.scope),
+            None if request.scope["method"] == "GET" else _get_origin(request.scope),
             state.change_hub,
             request.scope[SCOPE_WAITED_SECONDS],
             has_checked_inputs,
@@ -239,9 +239,10 @@ class Gateway(Application):
         self, operation: Operation, variables: dict[str, Any], context: Context
     ) -> OperationResult:
         """Run an operation. What a mutation has changed is counted by the caches of all workers."""
-        if not operation.is_query:
-            context = context.without_record_cache()
-        feed = None if operation.is_query or self.state is None else self.state.change_feed
+        if operation.is_query:
+            return await self.executor.run(operation, variables, context)
+        context = context.without_record_cache()
+        feed = None if self.state is None else self.state.change_feed
         try:
             result = await self.executor.run(operation, variables, context)
             if feed is not None:

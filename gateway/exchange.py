@@ -298,6 +298,8 @@ def log_request(
     """
     is_warning = status >= 500 or "SERVER_ERROR" in error_codes  # which GraphQL sends with a 200
     level = logging.ERROR if error else logging.WARNING if is_warning else logging.INFO
+    if not _access_log.isEnabledFor(level):
+        return
     fields: dict[str, Any] = {
         "request_id": request_id,
         "method": method if method and _METHOD.match(method) else None,
@@ -316,8 +318,7 @@ def log_request(
         fields["errors"] = sorted(set(error_codes))[:_MAX_LOGGED_CODES]
     if cause is not None:
         fields["cause"] = cause
-    if _access_log.isEnabledFor(level):
-        _access_log.handle(_RequestRecord(level, error, extra={"fields": fields}))
+    _access_log.handle(_RequestRecord(level, error, extra={"fields": fields}))
 
 
 def build_error_messages(error: HttpError, source: ErrorSource) -> tuple[Message, Message]:

@@ -298,22 +298,17 @@ class _Response:
             self._permit.release()
 
     async def _send_start(self, start: Message) -> None:
-        self.status = start["status"]
-        headers = [*start.get("headers", ()), *self._list_headers()]
-        await self._send({**start, "headers": headers})
-
-    def _list_headers(self) -> list[tuple[bytes, bytes]]:
-        """Return the headers of this request: cached responses are also sent to other keys."""
-        scope = self.scope
+        """Send the start with the headers of this request: other keys get cached responses too."""
+        self.status, scope = start["status"], self.scope
         request_id: str = scope["state"]["request_id"]
-        headers = [(b"x-request-id", request_id.encode("latin-1"))]
+        headers = [*start.get("headers", ()), (b"x-request-id", request_id.encode("latin-1"))]
         headers += scope.get(SCOPE_RATE_LIMIT_HEADERS, ())
         if SCOPE_IGNORED_PARAMETERS in scope:
             ignored: str = scope[SCOPE_IGNORED_PARAMETERS]
             headers.append((IGNORED_HEADER.lower().encode(), ignored.encode()))
         if SCOPE_DEPRECATION in scope:
             headers += scope[SCOPE_DEPRECATION].headers
-        return headers
+        await self._send({**start, "headers": headers})
 
     async def _send_body(self, message: Message) -> None:
         """Send a body; a large one piece by piece, as the server waits between them for readers."""

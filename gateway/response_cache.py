@@ -406,7 +406,7 @@ class FastPath:
         if not response.is_ready(*negotiation):
             return None  # the pipeline encodes it in a thread
         encoded, is_match = response.select_encoding(*negotiation)
-        body: bytes = b"" if is_match else encoded.body_message["body"]
+        body: bytes = b"" if is_match else encoded.content or b""
         if len(body) > MAX_WRITE_BYTES:
             return None  # the pipeline writes it piece by piece
         status = self._rate_limiter.check(record.id, time.monotonic())

@@ -118,11 +118,6 @@ class EncodedResponse(Struct, eq=False, gc=False):
     _not_modified_lines: bytes | None = None
 
     @property
-    def body_message(self) -> Message:
-        """The body of the response."""
-        return {"type": "http.response.body", "body": self.content}
-
-    @property
     def header_lines(self) -> bytes:
         """The header lines of the response to a GET or HEAD."""
         if self._header_lines is None:
@@ -163,10 +158,10 @@ class EncodedResponse(Struct, eq=False, gc=False):
     ) -> tuple[Message, Message]:
         """Return the start and body messages of the response to a request."""
         if is_match:
-            return _start_message(304, self.list_not_modified_headers()), EMPTY_BODY_MESSAGE
+            return _build_messages(304, self.list_not_modified_headers(), b"")
         is_tagged = status == 200 and method in TAGGED_METHODS
-        start = _start_message(status, self.list_headers(is_tagged=is_tagged))
-        return start, EMPTY_BODY_MESSAGE if method == "HEAD" else self.body_message
+        body = b"" if method == "HEAD" else self.content
+        return _build_messages(status, self.list_headers(is_tagged=is_tagged), body)
 
 
 class CachedResponse(Struct, eq=False, weakref=True):
@@ -198,7 +193,9 @@ class CachedResponse(Struct, eq=False, weakref=True):
 
         A large body is encoded in a thread. Requests that arrive meanwhile wait for the same one.
         """
-        accept_encoding, if_none_match = read_negotiation(scope)
+        fields = fields_of(scope)
+        accept_encoding = fields.get(b"accept-encoding")
+        if_none_match = fields.get(b"if-none-match")
         if not self.is_ready(accept_encoding, if_none_match):
             encoding = choose_encoding(accept_encoding, len(self._body))
             await self._encode_in_thread(encoding)
@@ -319,17 +316,11 @@ def _share_header(header: Header) -> Header:
     return header
 
 
-def read_negotiation(scope: Scope) -> tuple[bytes | None, bytes | None]:
-    """Return `Accept-Encoding` and `If-None-Match` of a request."""
-    fields = fields_of(scope)
-    return fields.get(b"accept-encoding"), fields.get(b"if-none-match")
-
-
-def _start_message(status: int, headers: HeaderList) -> Message:
-    return {"type": "http.response.start", "status": status, "headers": headers}
-
-
-EMPTY_BODY_MESSAGE: Message = {"type": "http.response.body", "body": b""}
+def _build_messages(
+    status: int, headers: HeaderList, body: bytes | None
+) -> tuple[Message, Message]:
+    start = {"type": "http.response.start", "status": status, "headers": headers}
+    return start, {"type": "http.response.body", "body": body}
 
 
 class SharedResponses:
@@ -387,8 +378,9 @@ async def finish_response(
     if b"etag" in names or b"content-encoding" in names or not body:
         return {**start, "headers": headers}, message
     method, status, size_bytes = scope["method"], start["status"], len(body)
-    accept_encoding, if_none_match = read_negotiation(scope)
-    encoding = choose_encoding(accept_encoding, size_bytes)
+    fields = fields_of(scope)
+    if_none_match = fields.get(b"if-none-match")
+    encoding = choose_encoding(fields.get(b"accept-encoding"), size_bytes)
     tagged = headers if status == 200 and method in TAGGED_METHODS else None
     if size_bytes > GZIP_BYTES_IN_EVENT_LOOP and is_slow(size_bytes, encoding):
         tag, content = await asyncio.to_thread(_encode, body, encoding, None, tagged)

@@ -175,8 +175,11 @@ async def run_while_connected(work: Coroutine[Any, Any, T], receive: Receive) ->
 
     Use it once the body has been read. Raises ClientDisconnectedError.
     """
-    watch = _Watch(asyncio.current_task(), receive)
-    timer = asyncio.get_running_loop().call_later(WATCH_AFTER_SECONDS, watch.start)
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task(loop)
+    assert task is not None
+    watch = _Watch(task, receive)
+    timer = loop.call_later(WATCH_AFTER_SECONDS, watch.start)
     try:
         return await work
     except asyncio.CancelledError:
@@ -191,9 +194,9 @@ async def run_while_connected(work: Coroutine[Any, Any, T], receive: Receive) ->
 class _Watch:
     """Waits for the client to leave, and cancels a task then."""
 
-    def __init__(self, work: asyncio.Task[Any] | None, receive: Receive) -> None:
+    def __init__(self, work: asyncio.Task[Any], receive: Receive) -> None:
         self._work = work
-        self._earlier_cancellations = work.cancelling() if work else 0
+        self._earlier_cancellations = work.cancelling()
         self._receive = receive
         self._task: asyncio.Task[None] | None = None
         self._is_disconnected = False
@@ -209,13 +212,10 @@ class _Watch:
 
     def end_cancellation(self) -> bool:
         """Return whether the work was cancelled by nothing else."""
-        if not self._is_disconnected or self._work is None:
-            return False
-        return self._work.uncancel() <= self._earlier_cancellations
+        return self._is_disconnected and self._work.uncancel() <= self._earlier_cancellations
 
     async def _wait(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
         self._is_disconnected = True
-        if self._work is not None:
-            self._work.cancel()
+        self._work.cancel()

@@ -838,7 +838,8 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
     remaining = seconds - context.waited_seconds - context.budget.waited_seconds
     loop = asyncio.get_running_loop()
     end = loop.time() + remaining
-    task = cast("asyncio.Task[Any]", asyncio.current_task(loop))
+    task = asyncio.current_task(loop)
+    assert task is not None
     cancellations = task.cancelling()
     read = _TimedRead(end, task)
     token = _read.set(read)

@@ -9,7 +9,7 @@ import asyncio
 import math
 import struct
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import bson
@@ -72,7 +72,7 @@ async def find_documents(
     command |= {"skip": skip, "limit": limit, "batchSize": limit}
     if sort:
         command["sort"] = sort
-    cursor = (await _run(database, command, session))["cursor"]
+    cursor = (await _read(database, command, session))["cursor"]
     if not cursor["id"]:
         documents: list[Document] = cursor["firstBatch"]
         return documents
@@ -89,7 +89,7 @@ async def aggregate_documents(
     """Return all documents that an aggregation produces, as `find_documents` does."""
     options = {"pipeline": pipeline, "cursor": {"batchSize": NO_LIMIT}}
     command = {"aggregate": collection, **options}
-    cursor = (await _run(database, command, session))["cursor"]
+    cursor = (await _read(database, command, session))["cursor"]
     if not cursor["id"]:
         documents: list[Document] = cursor["firstBatch"]
         return documents
@@ -97,13 +97,6 @@ async def aggregate_documents(
     opened = await _open(database, collection, session)
     found = opened.aggregate(pipeline, session=session)
     return await (found if hasattr(found, "to_list") else await found).to_list(None)
-
-
-def _run(database: Database, command: Document, session: Session | None) -> Awaitable[Document]:
-    """Return what a read outside a transaction, or in one, replies."""
-    if session is None:
-        return _read(database, command)
-    return database.command(command, session=session)  # the first one set the read concern of all
 
 
 async def _kill_cursor(
@@ -115,8 +108,13 @@ async def _kill_cursor(
     await database.command(kill, session=session, read_preference=members)
 
 
-async def _read(database: Database, command: Document) -> Document:
-    """Return the reply to a `find` at the operation's snapshot; the first one takes it."""
+async def _read(database: Database, command: Document, session: Session | None) -> Document:
+    """Return the reply to a read in a transaction, or at the operation's snapshot.
+
+    The first read takes the snapshot.
+    """
+    if session is not None:  # the first command of a transaction set the read concern of all
+        return await database.command(command, session=session)
     operation = get_operation()
     if operation is None:
         reply, _ = await _send(database, command, None)
@@ -384,7 +382,8 @@ class _ReadConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._received = bytearray()
         self._reply: asyncio.Future[bytearray] | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle
+        """The timer of the reply that is waited for."""
         connections.add(self)
         self._become_idle()
 
@@ -438,11 +437,11 @@ class _ReadConnection(asyncio.Protocol):
         self.close()
 
     def _end(self, outcome: bytearray | PyMongoError) -> None:
-        reply, timer = self._reply, self._timer
-        self._reply = self._timer = None
-        if timer is not None:
-            timer.cancel()
-        if reply is None or reply.done():  # who waited for it is gone
+        reply, self._reply = self._reply, None
+        if reply is None:
+            return
+        self._timer.cancel()
+        if reply.done():  # who waited for it is gone
             return
         if isinstance(outcome, bytearray):
             reply.set_result(outcome)
