@@ -251,10 +251,7 @@ def weigh_networks(networks: Iterable[Network], others: Iterable[Network] = ()) 
     return sum(own[key].nbytes for key in own.keys() - shared.keys())
 
 
-@cache
-def list_field_types(kind: Any) -> dict[str, Any]:
-    """Return the types of a dataclass's fields by name."""
-    return get_type_hints(kind)
+list_field_types = cache(get_type_hints)
 
 
 def read_part(kind: type[T], arrays: Arrays, prefix: str, **values: Any) -> T:

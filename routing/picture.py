@@ -244,8 +244,7 @@ def draw_level(
     extent, lines = lay_out(network, index, found)
     markers = place_markers(found, extent.plan_bounds, extent.symbol_scale)
     parts = chain(
-        draw_floor(network, index),
-        draw_cut_off(network, components, index),
+        draw_floor(network, components, index),
         draw_doors(level, level.passable_openings(mode, network.costing)),
         draw_graph(network, index, extent.symbol_scale),
         draw_portals(network, index, extent.symbol_scale),
@@ -321,12 +320,9 @@ def format_points(xy: FloatArray) -> str:
     return " ".join(f"{x:.2f},{y:.2f}" for x, y in xy.tolist())
 
 
-def draw_floor(network: Network, index: int) -> Iterator[str]:
-    area = path_data(network.levels.walkable_area(index))
-    yield f'<path class="floor" fill-rule="evenodd" d="{area}"/>'
-
-
-def draw_cut_off(network: Network, components: ComponentLabels, index: int) -> Iterator[str]:
+def draw_floor(network: Network, components: ComponentLabels, index: int) -> Iterator[str]:
+    floor = path_data(network.levels.walkable_area(index))
+    yield f'<path class="floor" fill-rule="evenodd" d="{floor}"/>'
     for area in find_cut_off_areas(network, components, index):
         yield f'<path class="cut-off" fill-rule="evenodd" d="{path_data(area)}"/>'
 

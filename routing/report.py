@@ -8,7 +8,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from shapely.geometry.base import BaseGeometry
 
 from routing.costing import TravelMode
 from routing.diagnosis.doors import explain_doors, state_locked_doors
@@ -34,6 +33,7 @@ from routing.network.components import ComponentLabels, find_largest
 from routing.network.network import Network
 from routing.plan import Plan
 from routing.space.doors import DoorOrigin
+from routing.space.plan_repair import iter_parts
 from routing.space.walkable import WalkableLevel
 
 MAX_LISTED_LOCATIONS = 1_000
@@ -245,7 +245,11 @@ def complete_issues(
     That of a whole level is somewhere on it. What the file has and the plan has not keeps the place
     that the reader of the file gave it, if any.
     """
-    shapes = index_parts(plan)
+    shapes = {
+        (level_id, part): shape
+        for kind, part, level_id, shape in iter_parts(plan)
+        if kind in ("space", "door", "connector")
+    }
     places = {built.level.id: find_place(plan, built) for built in walkable}
     anywhere = next(filter(None, places.values()), None)
     for issue in issues:
@@ -259,19 +263,6 @@ def complete_issues(
         source = names.sources.get(issue.part)
         file, line = (source.file, source.line) if source else (issue.file, issue.line)
         yield replace(issue, name=name, at=at, file=file, line=line)
-
-
-def index_parts(plan: Plan) -> dict[tuple[str, str], BaseGeometry]:
-    """Return the shapes of spaces, doors and connectors by the ids of level and part."""
-    shapes: dict[tuple[str, str], BaseGeometry] = {}
-    for space in plan.spaces:
-        shapes[space.level_id, space.id] = space.polygon
-    for door in plan.doors:
-        shapes[door.level_id, door.id] = door.geometry
-    for connector in plan.connectors:
-        for level_id, entrance in connector.entrances.items():
-            shapes[level_id, connector.id] = entrance
-    return shapes
 
 
 def find_place(plan: Plan, built: WalkableLevel) -> tuple[float, float] | None:

@@ -61,27 +61,23 @@ class Verification:
 
 def verify_router(router: Router) -> Verification:
     """Check a sample of distances; return how many. Raises VerificationError."""
-    try:
-        return _verify(router)
-    except VerificationError as error:
-        raise VerificationError(
-            f"A distance is wrong: {error}. Nothing was published; please report this plan."
-        ) from None
-
-
-def _verify(router: Router) -> Verification:
     found, random = Verification(), np.random.default_rng(SEED)
     levels = router.networks[TravelMode.FOOT].levels
     stops = join_tables([network.locations for network in router.networks.values()])
     order = random.permutation(len(levels)).tolist()
-    for level in order:
-        check_corners(levels, level, random, found)
-    found.lines = 0
-    for level in order:
-        own = np.flatnonzero((stops.levels == level) & stops.are_attached)
-        check_walks(levels, stops.take(own), random, found)
-    for network in router.networks.values():
-        check_routes(router, network, random, found)
+    try:
+        for level in order:
+            check_corners(levels, level, random, found)
+        found.lines = 0
+        for level in order:
+            own = np.flatnonzero((stops.levels == level) & stops.are_attached)
+            check_walks(levels, stops.take(own), random, found)
+        for network in router.networks.values():
+            check_routes(router, network, random, found)
+    except VerificationError as error:
+        raise VerificationError(
+            f"A distance is wrong: {error}. Nothing was published; please report this plan."
+        ) from None
     return found
 
 

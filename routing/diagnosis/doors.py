@@ -19,7 +19,7 @@ from routing.diagnosis.survey import NONE, LevelSurvey, Survey
 from routing.issues import IssueKind, PlanIssue, point_in
 from routing.plan import Door, Plan, Space
 from routing.space.doors import MAX_EXTENSION_FEET, DoorOrigin
-from routing.space.walkable import WalkableLevel
+from routing.space.walkable import WalkableLevel, group_by_level
 
 NEAR_ROOM_FEET = 6.0
 """A door in no wall that is this near to a room without a door was probably meant for it."""
@@ -160,9 +160,7 @@ def find_locked_levels(
 ) -> Iterator[PlanIssue]:
     """Yield a problem for each level whose doors are all locked, unless its rooms are reported."""
     reported = {issue.level_id for issue in issues if issue.kind is IssueKind.DOORS_LOCKED}
-    by_level: dict[str, list[Door]] = defaultdict(list)
-    for door in plan.doors:
-        by_level[door.level_id].append(door)
+    by_level = group_by_level(plan.doors)
     for built in walkable:
         level_id = built.level.id
         doors = by_level[level_id]

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from shapely import LineString
 
+from routing.diagnosis.names import join_names
 from routing.directions.manoeuvres import (
     MIN_STAY_FEET,
     Landmarks,
@@ -60,16 +61,6 @@ def join_phrases(phrases: Iterable[str]) -> str:
     """
     sentence = join_names([phrase for phrase in phrases if phrase])
     return f"{sentence[:1].upper()}{sentence[1:]}."
-
-
-def join_names(names: Sequence[str]) -> str:
-    """Return names as a list in words.
-
-    >>> join_names(["Lobby", "Bar", "Shop"])
-    'Lobby, Bar and Shop'
-    """
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def clean(name: str) -> str:

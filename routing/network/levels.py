@@ -60,7 +60,6 @@ from routing.network.walk_graph import (
     build_edges,
     build_labels,
     join_labels,
-    no_labels,
 )
 from routing.plan import Level, Polygonal, Space, SpaceKind
 from routing.space.doors import Opening
@@ -459,7 +458,7 @@ def _draft_level(
         mesh,
         views,
         ends,
-        no_labels(len(xy)),
+        Labels(np.zeros(len(xy) + 1, np.int64), np.empty(0, np.int64), np.empty(0)),
         of_vertex,
         np.array([0, len(xy)]),
         portals[None],

@@ -290,23 +290,12 @@ def build_network(
             # What was too much work on foot would be too much again.
             is_coarse = foot is not None and foot.levels.tolerances_feet[numbers[index]] > 0
             max_corners = MAX_COARSE_CORNERS if is_coarse else MAX_EXACT_CORNERS
-            drafts.append(
-                draft_level(
-                    level.level,
-                    area,
-                    spaces,
-                    openings[index],
-                    *on_level,
-                    max_corners,
-                    level.private,
-                )
-            )
+            own = level.level, area, spaces, openings[index], *on_level
+            drafts.append(draft_level(*own, max_corners, level.private))
             numbers[index : index + 1] = [count]
             count += 1
-    levels, level_numbers = (
-        join_levels([*parts, *build_levels(drafts)]),
-        np.array(numbers, dtype=np.int64),
-    )
+    levels = join_levels([*parts, *build_levels(drafts)])
+    level_numbers = np.array(numbers, dtype=np.int64)
     for level in numbers:
         xy = levels.xy[levels.portal_vertices(level)].tolist()
         # Walls that were simplified have moved them.

@@ -225,12 +225,6 @@ def join_labels(parts: Sequence[Labels]) -> Labels:
     )
 
 
-def no_labels(count: int) -> Labels:
-    """Return labels without hubs."""
-    empty = np.empty(0, dtype=np.int64)
-    return Labels(np.zeros(count + 1, dtype=np.int64), empty, np.empty(0))
-
-
 def build_labels(graph: WalkGraph, budget: WorkBudget | None = None) -> Labels:
     """Return labels for all vertices of a graph. Raises WorkExceededError.
 

@@ -256,7 +256,32 @@ class Isochrone:
         Its curves are drawn as chords on their inner side (ARC_TOLERANCE_FEET); other lines are
         moved by less than 0.02 ft, but never out of the walkable area.
         """
-        return compute_area(self, self.network.level_index[level_id])
+        level = self.network.level_index[level_id]
+        if not self.is_reached(level):
+            return to_polygonal([])
+        levels, source, budget_feet = self.network.levels, self.source, self.budget_feet
+        own, cells = source.on_level(level), find_cells(levels.mesh, level, find_region(source))
+        vertices = levels.vertices(level)
+        xy = np.concatenate((levels.xy[vertices], source.xy[own]))
+        feet = np.concatenate((self.feet[vertices], source.offset_feet[own]))
+        regions = np.concatenate((levels.regions[vertices], source.regions[own]))
+        is_usable = ~is_foreign(regions, cells.region, PUBLIC)
+        longest = bound_walks(cells, xy[is_usable], feet[is_usable])
+        # Whole cells are certainly within reach: the longest walks to their triangles are in time.
+        is_whole = np.ones(len(cells), dtype=bool)
+        is_whole[cells.of_triangle[longest > budget_feet]] = False
+        if is_whole.all():
+            return levels.walkable_area(level)
+        origins = find_origins(self, level, xy, feet)
+        views = spread_walks(cells, origins, np.minimum(longest, budget_feet))
+        pieces = cut_pieces(cells, is_whole, views, budget_feet - origins.feet)
+        whole = shapely.polygons(cells.corner_xy[is_whole[cells.of_triangle]])
+        area = join_pieces(
+            [*pieces[shapely.area(pieces) > MIN_SQUARE_FEET], shapely.coverage_union_all(whole)]
+        )
+        closed = area.buffer(GAP_FEET, join_style="mitre").buffer(-GAP_FEET, join_style="mitre")
+        simple = shapely.simplify(closed, SIMPLIFY_FEET, preserve_topology=True)
+        return to_polygonal(extract_polygons(simple.intersection(levels.walkable_area(level))))
 
 
 def find_isochrone(network: Network, source: WaypointRef, seconds: float) -> Isochrone:
@@ -297,35 +322,6 @@ def measure_vertices(network: Network, source: PlacedStops, portal_feet: FloatAr
             )
             feet[vertices] = np.minimum(feet[vertices], walks + source.offset_feet)
     return feet
-
-
-def compute_area(isochrone: Isochrone, level: int) -> Polygonal:
-    """Return the area of a level that is within reach."""
-    if not isochrone.is_reached(level):
-        return to_polygonal([])
-    levels, source, budget_feet = isochrone.network.levels, isochrone.source, isochrone.budget_feet
-    own, cells = source.on_level(level), find_cells(levels.mesh, level, find_region(source))
-    vertices = levels.vertices(level)
-    xy = np.concatenate((levels.xy[vertices], source.xy[own]))
-    feet = np.concatenate((isochrone.feet[vertices], source.offset_feet[own]))
-    regions = np.concatenate((levels.regions[vertices], source.regions[own]))
-    is_usable = ~is_foreign(regions, cells.region, PUBLIC)
-    longest = bound_walks(cells, xy[is_usable], feet[is_usable])
-    # Whole cells are certainly within reach: the longest walks to their triangles are in time.
-    is_whole = np.ones(len(cells), dtype=bool)
-    is_whole[cells.of_triangle[longest > budget_feet]] = False
-    if is_whole.all():
-        return levels.walkable_area(level)
-    origins = find_origins(isochrone, level, xy, feet)
-    views = spread_walks(cells, origins, np.minimum(longest, budget_feet))
-    pieces = cut_pieces(cells, is_whole, views, budget_feet - origins.feet)
-    whole = shapely.polygons(cells.corner_xy[is_whole[cells.of_triangle]])
-    area = join_pieces(
-        [*pieces[shapely.area(pieces) > MIN_SQUARE_FEET], shapely.coverage_union_all(whole)]
-    )
-    closed = area.buffer(GAP_FEET, join_style="mitre").buffer(-GAP_FEET, join_style="mitre")
-    simple = shapely.simplify(closed, SIMPLIFY_FEET, preserve_topology=True)
-    return to_polygonal(extract_polygons(simple.intersection(levels.walkable_area(level))))
 
 
 def join_pieces(pieces: Sequence[BaseGeometry]) -> BaseGeometry:

@@ -22,7 +22,6 @@ from routing.errors import WaypointError
 from routing.network.levels import is_foreign
 from routing.network.mesh import PUBLIC
 from routing.network.network import UNKNOWN_LEVEL, LocationIds, Network, Stops
-from routing.network.portals import PortalPaths
 from routing.search.walks import PlacedStops, measure_portal_walks, measure_walks, place_stops
 from routing.values import Position as Position
 from routing.values import WaypointRef as WaypointRef
@@ -72,13 +71,6 @@ class TravelMatrix(NamedTuple):
 
     feet: FloatArray | Float32Array
     seconds: FloatArray | Float32Array
-
-
-class PathCosts(NamedTuple):
-    """Feet and costs from each source (rows) to each portal (columns); inf if no path."""
-
-    feet: FloatArray
-    costs: FloatArray
 
 
 class PortalApproach(NamedTuple):
@@ -185,15 +177,15 @@ def relax_through_portals(
     for rows in iter_row_blocks(start, end):
         # Minimising over the first portal and then over the last avoids testing all pairs of
         # portals for each pair of stops.
-        via = distances_to_portals(network.portal_paths, start, end, rows, network.feet_per_second)
-        total = via.costs[:, None, :] + end_costs[None]
+        via_feet, via_costs = measure_to_portals(network, start, end, rows)
+        total = via_costs[:, None, :] + end_costs[None]
         # argmin and not min: feet and costs must be those of the same route
         # (docs/decisions/routing/search.md).
         portal = total.argmin(axis=2)
         least = np.take_along_axis(total, portal[..., None], axis=2)[..., 0]
         # On a tie the direct walk stays, as in `find_route`, so that both report the same feet.
         cheaper = least < costs[rows]
-        portal_feet = np.take_along_axis(via.feet, portal, axis=1)
+        portal_feet = np.take_along_axis(via_feet, portal, axis=1)
         route_feet = portal_feet + end.feet[np.arange(len(end.feet))[None, :], portal]
         costs[rows] = np.where(cheaper, least, costs[rows])
         feet[rows] = np.where(cheaper, route_feet, feet[rows])
@@ -207,23 +199,23 @@ def iter_row_blocks(start: PortalApproach, end: PortalApproach) -> Iterator[slic
         yield slice(first, first + rows)
 
 
-def distances_to_portals(
-    portal_paths: PortalPaths,
-    start: PortalApproach,
-    end: PortalApproach,
-    rows: slice,
-    feet_per_second: float,
-) -> PathCosts:
-    """Return the fastest paths from sources in `rows` to the portals near targets, or inf."""
-    between = np.ix_(start.portals, end.portals)
+def measure_to_portals(
+    network: Network, start: PortalApproach, end: PortalApproach, rows: slice
+) -> tuple[FloatArray, FloatArray]:
+    """Return the fastest paths from sources in `rows` to the portals near targets.
+
+    They are feet and costs, both inf if there is no path.
+    """
+    portal_paths, between = network.portal_paths, np.ix_(start.portals, end.portals)
     path_costs = cost_of(portal_paths.seconds[between], portal_paths.feet[between])
     start_feet = start.feet[rows]
-    total = cost_of(start_feet / feet_per_second, start_feet)[:, :, None] + path_costs
+    start_costs = cost_of(start_feet / network.feet_per_second, start_feet)
+    total = start_costs[:, :, None] + path_costs
     portal = total.argmin(axis=1)
     costs = np.take_along_axis(total, portal[:, None, :], axis=1)[:, 0, :]
     portal_feet = np.take_along_axis(start_feet, portal, axis=1)
     feet = portal_feet + portal_paths.feet[start.portals[portal], end.portals[None, :]]
-    return PathCosts(feet, costs)
+    return feet, costs
 
 
 def find_coinciding(starts: Stops, ends: Stops) -> BoolArray:

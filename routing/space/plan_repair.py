@@ -58,7 +58,8 @@ def check_consistency(plan: Plan) -> None:
     check_unique_ids("connector", [connector.id for connector in plan.connectors])
     for level in plan.levels:
         check_finite(f"level {level.id!r}", np.array([level.ordinal]))
-    for name, level_id, geometry in iter_geometries(plan):
+    for kind, part, level_id, geometry in iter_parts(plan):
+        name = f"{kind} {part!r}"
         if level_id not in level_ids:
             raise PlanError(
                 f"{name} is on level {level_id!r}, which the plan does not have; "
@@ -67,20 +68,19 @@ def check_consistency(plan: Plan) -> None:
         check_finite(name, shapely.get_coordinates(geometry))
 
 
-def iter_geometries(plan: Plan) -> Iterator[tuple[str, str, BaseGeometry]]:
-    """Yield the name for messages, the level id and the geometry of everything on a level."""
+def iter_parts(plan: Plan) -> Iterator[tuple[str, str, str, BaseGeometry]]:
+    """Yield the kind, the id, the level id and the geometry of everything on a level."""
     for space in plan.spaces:
-        yield f"space {space.id!r}", space.level_id, space.polygon
+        yield "space", space.id, space.level_id, space.polygon
     for barrier in plan.barriers:
-        yield f"barrier {barrier.id!r}", barrier.level_id, barrier.geometry
+        yield "barrier", barrier.id, barrier.level_id, barrier.geometry
     for door in plan.doors:
-        yield f"door {door.id!r}", door.level_id, door.geometry
+        yield "door", door.id, door.level_id, door.geometry
     for connector in plan.connectors:
         for level_id, entrance in connector.entrances.items():
-            yield f"connector {connector.id!r}", level_id, entrance
+            yield "connector", connector.id, level_id, entrance
     for location in plan.locations:
-        point = shapely.Point(location.x, location.y)
-        yield f"location {location.id!r}", location.level_id, point
+        yield "location", location.id, location.level_id, shapely.Point(location.x, location.y)
 
 
 def check_unique_ids(what: str, ids: list[str]) -> None:
