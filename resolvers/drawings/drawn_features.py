@@ -153,14 +153,17 @@ class AreaBuilder:
         simple = [
             index for index, rings in enumerate(shapes) if len(rings) == 1 and len(rings[0]) > 2
         ]
-        polygons = _build_polygons([shapes[index][0] for index in simple])
+        rings = [np.asarray(shapes[index][0], dtype=np.float64) for index in simple]
+        owners = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings])
+        positions = np.concatenate([np.empty((0, 2)), *rings])
+        polygons = np.asarray(shapely.polygons(shapely.linearrings(positions, indices=owners)))
         for index, polygon, is_valid in zip(
             simple, polygons.tolist(), shapely.is_valid(polygons).tolist(), strict=True
         ):
             areas[index] = polygon if is_valid else self._repair(polygon)
-        for index, rings in enumerate(shapes):
-            if len(rings) > 1:
-                areas[index] = self._fill([ring for ring in rings if len(ring) > 2], nonzero)
+        for index, shape in enumerate(shapes):
+            if len(shape) > 1:
+                areas[index] = self._fill([ring for ring in shape if len(ring) > 2], nonzero)
         return areas
 
     def unite(self, areas: Sequence[Area]) -> Area | None:
@@ -209,14 +212,6 @@ class AreaBuilder:
         return _keep_areas(shapely.MultiPoint(np.concatenate(rings)).convex_hull)
 
 
-def _build_polygons(rings: Rings) -> NDArray[np.object_]:
-    if not rings:
-        return np.empty(0, dtype=object)
-    positions = np.concatenate([np.asarray(ring, dtype=np.float64) for ring in rings])
-    indices = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings])
-    return np.asarray(shapely.polygons(shapely.linearrings(positions, indices=indices)))
-
-
 def _count_meeting_edges(rings: Rings, limit: int) -> int:
     """Return how many pairs of edges that are no neighbours have boxes that meet.
 
@@ -251,7 +246,7 @@ def _keep_areas(shape: BaseGeometry) -> Area | None:
     """Return the polygons of a shape; None if it has none."""
     if isinstance(shape, Polygon | MultiPolygon):
         return None if shape.is_empty else shape
-    parts = [part for part in shapely.get_parts(shape, return_index=False).tolist()]
+    parts = shapely.get_parts(shape).tolist()
     areas = [part for part in parts if isinstance(part, Polygon) and not part.is_empty]
     return shapely.union_all(areas) if areas else None  # type: ignore[return-value]
 

@@ -4,6 +4,7 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 import orjson
@@ -219,17 +220,8 @@ def _rect(attributes: Attributes) -> str | None:
     return "".join(steps)
 
 
-def _ellipse(attributes: Attributes) -> str | None:
-    rx, ry = (_read_number(attributes, name) for name in ("rx", "ry"))
-    return _draw_ellipse(attributes, rx, ry)
-
-
-def _circle(attributes: Attributes) -> str | None:
-    radius = _read_number(attributes, "r")
-    return _draw_ellipse(attributes, radius, radius)
-
-
-def _draw_ellipse(attributes: Attributes, rx: float, ry: float) -> str | None:
+def _ellipse(attributes: Attributes, radii: Sequence[str] = ("rx", "ry")) -> str | None:
+    rx, ry = (_read_number(attributes, name) for name in radii)
     if rx <= 0 or ry <= 0:
         return None
     x, y = (_read_number(attributes, name) for name in ("cx", "cy"))
@@ -243,7 +235,7 @@ PATH_BY_KIND: Final[dict[str, Callable[[Attributes], str | None]]] = {
     "Polyline": _polyline,
     "Line": _line,
     "Path": _path,
-    "Circle": _circle,
+    "Circle": partial(_ellipse, radii=("r", "r")),
     "Ellipse": _ellipse,
     "Rect": _rect,
 }
@@ -342,16 +334,12 @@ async def load_parsed_drawings(
         drawing = None if digest is None else found[digest]
         content = contents.get(map_id)
         if drawing is None and digest is not None and content is not None:
-            drawing = found[digest] = await _read_and_keep(digest, content)
+            check_drawing_size(content, MAX_DRAWING_BYTES, "single shapes; ask for parsed instead")
+            drawing = await run_in_thread(read_drawing, content)
+            found[digest] = drawing
+            _read_drawings.put(digest, drawing)
         drawings.append(drawing)
     return drawings
-
-
-async def _read_and_keep(digest: str, content: bytes) -> ParsedDrawing:
-    check_drawing_size(content, MAX_DRAWING_BYTES, "single shapes; ask for parsed instead")
-    drawing = await run_in_thread(read_drawing, content)
-    _read_drawings.put(digest, drawing)
-    return drawing
 
 
 LevelFilter: TypeAlias = Annotated[

@@ -23,7 +23,6 @@ from parsing.drawing import (
     Geometry,
     LinesGeometry,
     PointGeometry,
-    Tags,
     compute_bounds,
 )
 from parsing.limits import DEFAULT_LIMITS
@@ -42,20 +41,14 @@ DECIMALS: Final = 2
 MAX_SEGMENTS: Final = 8
 """Segments that one door opens: those on both sides of a corner, of the walls of two rooms."""
 
-Segments = NDArray[np.float64]
-"""Starts and ends (n, 2, 2)."""
-
 
 class DoorGaps:
     """The walls of a level as segments, indexed."""
 
     def __init__(self, walls: Iterable[Coordinates], units_per_foot: float) -> None:
-        lines = [np.asarray(wall, float) for wall in walls]
-        pairs = [np.stack([line[:-1], line[1:]], axis=1) for line in lines if len(line) > 1]
-        segments: Segments = np.concatenate(pairs) if pairs else np.empty((0, 2, 2))
         # Neighbouring rooms have the same walls, in opposite directions.
-        rows = [sorted(map(tuple, segment)) for segment in segments.tolist()]
-        self._segments: Segments = np.array(sorted({(a, b) for a, b in rows if a != b}))
+        rows = [sorted(map(tuple, segment)) for segment in tagging.list_segments(walls).tolist()]
+        self._segments: tagging.Segments = np.array(sorted({(a, b) for a, b in rows if a != b}))
         self._tree = shapely.STRtree([shapely.LineString(each) for each in self._segments])
         self._units_per_foot = units_per_foot
 
@@ -200,7 +193,8 @@ def choose_appearance(feature: Feature) -> Appearance | None:
 def _choose_appearance_of_area(feature: Feature) -> Appearance | None:
     tags, kind = feature.tags, tagging.get_space_kind(feature)
     if kind is SpaceKind.ROOM:
-        return Appearance(PaintLayer.ROOM, _choose_room_colour(tags))
+        matches = (colour for any_of, colour in ROOM_COLOURS if tagging.matches_any(any_of, tags))
+        return Appearance(PaintLayer.ROOM, next(matches, DEFAULT_ROOM_COLOUR))
     if kind is not None and tagging.is_outdoors(tags):
         return OUTDOORS
     if kind is not None:
@@ -210,11 +204,6 @@ def _choose_appearance_of_area(feature: Feature) -> Appearance | None:
     if is_site(tags):
         return SITE
     return BUILDING if is_building(tags) else None
-
-
-def _choose_room_colour(tags: Tags) -> str:
-    matching = (colour for matchers, colour in ROOM_COLOURS if tagging.matches_any(matchers, tags))
-    return next(matching, DEFAULT_ROOM_COLOUR)
 
 
 def _choose_appearance_of_barrier(feature: Feature) -> Appearance:

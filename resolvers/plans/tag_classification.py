@@ -5,7 +5,7 @@ Features that cross themselves or others so often that no plan is meant are left
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -28,6 +28,7 @@ from parsing.drawing import (
 )
 from parsing.errors import InvalidPlanError
 from parsing.osm.tags import is_building, is_site, parse_feet
+from routing.network.mesh import cross
 from routing.plan import ConnectorKind, SpaceKind
 
 SPACE_KINDS: Final[Mapping[str, SpaceKind]] = {
@@ -369,12 +370,8 @@ def _group(owners: NDArray[Any]) -> Iterator[slice]:
 def _are_apart(segments: Segments, others: Segments) -> NDArray[np.bool_]:
     """Return whether the ends of the others lie on either side of the segments' lines."""
     along = segments[:, 1] - segments[:, 0]
-    sides = [_cross(along, others[:, end] - segments[:, 0]) for end in (0, 1)]
+    sides = [cross(along, others[:, end] - segments[:, 0]) for end in (0, 1)]
     return np.asarray(np.sign(sides[0]) * np.sign(sides[1]) < 0)
-
-
-def _cross(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(one[:, 0] * other[:, 1] - one[:, 1] * other[:, 0])
 
 
 def _to_segments(feature: Feature) -> Segments:
@@ -382,11 +379,14 @@ def _to_segments(feature: Feature) -> Segments:
         case PointGeometry():
             return np.empty((0, 2, 2))
         case LinesGeometry(lines):
-            return _join(lines)
+            return list_segments(lines)
         case area:
-            return _join([(*ring, ring[0]) for ring in area.rings])
+            return list_segments((*ring, ring[0]) for ring in area.rings)
 
 
-def _join(lines: Sequence[Coordinates]) -> Segments:
+def list_segments(lines: Iterable[Coordinates]) -> Segments:
+    """Return the segments of lines, one after another."""
     ends = [np.array(line, dtype=np.float64) for line in lines]
-    return np.concatenate([np.stack((xy[:-1], xy[1:]), axis=1) for xy in ends])
+    return np.concatenate(
+        [np.empty((0, 2, 2)), *(np.stack((xy[:-1], xy[1:]), axis=1) for xy in ends)]
+    )

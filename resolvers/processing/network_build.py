@@ -43,7 +43,8 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
     drawing = _read_plan(request)
     # The levels of a drawing have to name floors of the asset; other plans bring their own.
     is_drawing = task.is_own and drawing.to_degrees is None
-    floor_sorts = task.floor_sorts if is_drawing or _names_floors(drawing, task) else None
+    names_floors = any(level.floor_id in (task.floor_sorts or ()) for level in drawing.levels)
+    floor_sorts = task.floor_sorts if is_drawing or names_floors else None
     translated = translate_plan(drawing, request.map_id, floor_sorts)
     directory = {}
     if floor_sorts is None:
@@ -80,11 +81,6 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
     pictures = _draw_pictures(processed) if request.with_pictures else {}
     parts = list_parts(processed.router, drawing.feet_per_unit)
     return BuiltNetwork(network, report, directory, locations, pictures, parts, parsed)
-
-
-def _names_floors(drawing: Drawing, task: BuildTask) -> bool:
-    """Return whether any level names a floor that the asset has."""
-    return any(level.floor_id in (task.floor_sorts or ()) for level in drawing.levels)
 
 
 def _list_faults(drawing: Drawing) -> Iterator[PlanIssue]:

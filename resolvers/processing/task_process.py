@@ -96,7 +96,7 @@ def limit_memory(max_bytes: int) -> Iterator[None]:
     does not have Linux's /proc.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    if data_bytes := _read_data_bytes():
+    if data_bytes := _read_memory(5):
         # Not RLIMIT_AS: threads reserve much address space that they never use.
         limit = data_bytes + max_bytes
         within = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
@@ -104,34 +104,25 @@ def limit_memory(max_bytes: int) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(error, MemoryError) or _tells_of_no_memory(error):
+        text = str(error).lower()
+        if isinstance(error, MemoryError) or any(sign in text for sign in SIGNS_OF_NO_MEMORY):
             raise MemoryExceededError(MEMORY_MESSAGE.format(max_bytes)) from error
         raise
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
-def read_resident_bytes() -> int:
-    """Return the memory of this process; 0 where the system does not have Linux's /proc."""
+def _read_memory(column: int) -> int:
+    """Return the memory of this process in bytes; 0 where the system does not have Linux's /proc.
+
+    Column 1 is what is resident, and 5 what RLIMIT_DATA limits: what is private and writable.
+    """
     # Not `getrusage`: its maximum starts with that of the parent.
-    return _read_statm(1)
-
-
-def _read_data_bytes() -> int:
-    """Return what RLIMIT_DATA limits: memory that is mapped, private and writable."""
-    return _read_statm(5)
-
-
-def _read_statm(column: int) -> int:
     try:
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[column]
     except OSError:
         return 0
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _tells_of_no_memory(error: Exception) -> bool:
-    return any(sign in str(error).lower() for sign in SIGNS_OF_NO_MEMORY)
 
 
 NICENESS = 10
@@ -271,4 +262,4 @@ def _run_task(task: Task) -> Outcome:
         raised = error
     finally:
         kill_after_cpu_time(0)
-    return Outcome(result, raised, is_reusable=read_resident_bytes() <= MAX_IDLE_BYTES)
+    return Outcome(result, raised, is_reusable=_read_memory(1) <= MAX_IDLE_BYTES)
