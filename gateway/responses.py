@@ -1,7 +1,7 @@
 """Complete responses with entity tags, content codings and 304s, REST or GraphQL.
 
-A `CachedResponse` computes each of them once, and `EtagCompressionMiddleware` adds them to all
-other responses.
+A `CachedResponse` computes each of them once, and `finish_response` adds them to all other
+responses.
 """
 
 import asyncio

@@ -274,7 +274,7 @@ class Settings:
 
     @property
     def command_connection(self) -> ConnectionSettings:
-        """Those by which other commands reach it: Motor takes half a second to close."""
+        """Return how other commands reach MongoDB: Motor takes half a second to close."""
         return self._connect_by("pymongo")
 
     def _connect_by(self, driver: DriverName) -> ConnectionSettings:

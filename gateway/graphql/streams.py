@@ -200,7 +200,7 @@ class ResultKey(NamedTuple):
 
     operation: Operation
     variables: bytes
-    """The values of the operation's `event_variables`, as JSON."""
+    """The values of the operation's variables that `list_event_variables` names, as JSON."""
     base_url: str
     rights: Hashable
     """The rights of the caller: what it may see and do."""

@@ -303,6 +303,7 @@ def run_worker(
 
 def _to_start_error(error: Exception) -> StartError:
     if isinstance(error, (StartError, TlsError)):
+        _logger.error("The service cannot start: %s", error)  # for a log file: no error goes there
         return StartError(str(error))
     _logger.critical("The service cannot start", exc_info=error)
     return StartError(f"The service cannot start: {type(error).__name__}: {error}")

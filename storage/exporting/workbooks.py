@@ -105,7 +105,7 @@ class Workbook:
         values = [write_field(field, member.get(field.name)) for field in fields]
         sheet.add_row(values)
         for index, (field, value) in enumerate(zip(fields, values, strict=True)):
-            if len(self.notes) < MAX_NOTED_CELLS and not _is_read_back(field, member, value):
+            if len(self.notes) < MAX_NOTED_CELLS and not _is_read_back(field, value):
                 self.notes.append(
                     f'"{sheet.title}", cell {column_letters(index)}{sheet.rows + 1}: a cell cannot'
                     f" hold this {field.name} exactly, such as blanks at its ends"
@@ -117,7 +117,7 @@ def write_field(field: ColumnField, value: Any) -> CellValue:
     return None if value is None else field.write(value)
 
 
-def _is_read_back(field: ColumnField, member: Mapping[str, Any], value: CellValue) -> bool:
+def _is_read_back(field: ColumnField, value: CellValue) -> bool:
     if not isinstance(value, str):
         return True
     try:

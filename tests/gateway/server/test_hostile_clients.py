@@ -1,6 +1,6 @@
 """Clients without a key that send as much as they can are closed, and others are served.
 
-All clients have the same address. `test_input_turns.py` counts how long the others wait.
+All clients have the same address.
 """
 
 import itertools
