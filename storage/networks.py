@@ -87,7 +87,7 @@ async def withdraw_network(
 
 
 class RoutingState(NamedTuple):
-    """Tells whether a map is routable, and if it no longer is, why."""
+    """Whether a map is routable, and if it no longer is, why."""
 
     is_routable: Annotated[bool, "Whether there are routes and walking distances."] = False
     is_stale: Annotated[
