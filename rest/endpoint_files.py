@@ -7,8 +7,7 @@ permissions stand on the fields that the operation selects.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from email.utils import format_datetime
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from graphql import (
-    DefinitionNode,
     DirectiveNode,
     DocumentNode,
     FieldNode,
@@ -26,27 +24,35 @@ from graphql import (
     GraphQLError,
     GraphQLField,
     GraphQLList,
+    GraphQLNamedType,
     GraphQLSchema,
     InlineFragmentNode,
+    NameNode,
     Node,
     OperationDefinitionNode,
     OperationType,
     SelectionSetNode,
     Source,
+    Visitor,
     get_directive_values,
-    get_location,
     get_named_type,
     get_nullable_type,
+    is_object_type,
     parse,
     print_ast,
+    visit,
 )
 
 from rest.bodies import DOCUMENT_BODIES, MAX_BODY_BYTES, JsonBody, RequestBody
+from rest.endpoint_addresses import Address as Address
+from rest.endpoint_addresses import find_clashes as find_clashes
 from rest.errors import JSON_MEDIA_TYPE
 from rest.names import to_camel_case, to_snake_case
 from rest.responses import DATA, FORMS, MEDIA_TYPES, DocumentForm, Form, PageForm
 from schema.definitions import is_null_on_error
 from schema.endpoint_directives import HttpMethod, ResponseForm
+from schema.operations import InvalidOperationError, parse_within_limits
+from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
 from schema.validation import validate
 
@@ -72,6 +78,11 @@ _TYPES_BY_METHOD: Final = {
     HttpMethod.PUT: (OperationType.MUTATION,),
     HttpMethod.DELETE: (OperationType.MUTATION,),
 }
+FILE_LIMITS: Final = QueryLimits(characters=1_000_000, tokens=200_000)
+"""The limits of one file."""
+MAX_FAULTS: Final = 100
+"""Faults of one operation that are named."""
+_MISSING: Final = "An endpoint has a name and the directive @endpoint"
 _HAS_BODY: Final = (HttpMethod.POST, HttpMethod.PUT)
 
 RawHeaders = list[tuple[bytes, bytes]]
@@ -120,6 +131,14 @@ def _at_midnight(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
 
 
+class Place(NamedTuple):
+    """A place in a file of operations, from line and column 1."""
+
+    file: str
+    line: int
+    column: int
+
+
 # Compared by identity: two endpoints of one operation differ in their path alone.
 @dataclass(frozen=True, slots=True, eq=False)
 class Endpoint:
@@ -152,6 +171,16 @@ class Endpoint:
     changes: str
     """The name of what it changes: `If-Match` and `If-None-Match` compare with its ETag."""
     deprecation: Deprecation | None
+    source: str = ""
+    """The operation as it is written, and the fragments that it reaches; empty for built-in ones.
+    """
+    place: Place | None = None
+    """Where the operation is written."""
+
+    @property
+    def address(self) -> Address:
+        """Where it is, and what it changes."""
+        return Address(self.name, self.method, self.path, self.changes)
 
 
 class Fault(NamedTuple):
@@ -193,6 +222,22 @@ def load_endpoints(
     return loader.finish(is_validated=is_validated)
 
 
+def load_own_endpoints(
+    sources: Iterable[Source], schema: GraphQLSchema, limits: QueryLimits
+) -> tuple[Endpoint, ...]:
+    """Return the endpoints of an operator's files: their operations with `@endpoint`.
+
+    Other operations, and fragments that no endpoint reaches, may be wrong. Each endpoint is within
+    the limits of one request to `/graphql`, at least for the cheapest one, and fits the schema and
+    the built-in endpoints; what it says of other endpoints is for `find_clashes`. Raises
+    InvalidEndpointsError with all faults.
+    """
+    loader = _Loader(schema, limits)
+    for source in sources:
+        loader.read(source)
+    return loader.finish(is_validated=True)
+
+
 @cache
 def built_in_endpoints() -> tuple[Endpoint, ...]:
     """Return the endpoints of every gateway. Reading them takes 15 ms, at the first call."""
@@ -221,11 +266,7 @@ class _Definition:
         self.node = node
         self.spreads: dict[str, None] = {}
         """The names of the fragments in it."""
-        self.additions: list[_Edit] = []
-        self._removals: list[_Edit] = []
-        for directive in _iter_own_directives(node):
-            start, end = _place(directive)
-            self._removals.append(_Edit(len(_body(node)[:start].rstrip()), end, ""))
+        self._edits = [_Edit(*_place(each), "") for each in _iter_own_directives(node)]
         self._name_fields(node.selection_set)
 
     def _name_fields(self, selection_set: SelectionSetNode) -> None:
@@ -235,26 +276,45 @@ class _Definition:
             if isinstance(node, FieldNode):
                 name = _response_name(node)
                 if node.alias is None and name != node.name.value:
-                    self._add(_place(node)[0], f"{name}: ")
+                    start, _ = _place(node)
+                    self._edits.append(_Edit(start, start, f"{name}: "))
             if isinstance(node, FieldNode | InlineFragmentNode) and node.selection_set is not None:
                 self._name_fields(node.selection_set)
 
-    def select_paging(self, page: FieldNode) -> None:
-        """Add `paging` to the selection of a page; one that is there already is merged with it."""
-        assert page.selection_set is not None
-        self._add(_place(page.selection_set)[0] + 1, f" {_PAGING}")
+    @property
+    def text(self) -> str:
+        """The text as it is written."""
+        start, end = _place(self.node)
+        return _body(self.node)[start:end]
 
-    def _add(self, position: int, text: str) -> None:
-        edit = _Edit(position, position, text)
-        if edit not in self.additions:
-            self.additions.append(edit)
-
-    def write(self, name: str) -> str:
-        """Return the text with the edits, and under a name."""
+    def write(self, name: str, page: FieldNode | None) -> str:
+        """Return the text with the edits, under a name, and with `paging` in a page of it."""
         assert self.node.name is not None
-        naming = _Edit(*_place(self.node.name), name)
-        edits = [naming, *self.additions, *self._removals]
+        edits = [_Edit(*_place(self.node.name), name), *self._edits]
+        if page is not None and page.selection_set is not None:
+            start = _place(page.selection_set)[0] + 1
+            edits.append(_Edit(start, start, f" {_PAGING}"))
         return _apply(edits, _body(self.node), *_place(self.node))
+
+
+class _ResponseNames(Visitor):
+    """Makes the edits of a document in its nodes, which keep their places in the files."""
+
+    def __init__(self, page: FieldNode | None) -> None:
+        super().__init__()
+        self._page = page
+
+    def enter_field(self, node: FieldNode, *_: Any) -> FieldNode:
+        """Give a field its alias, and the page its `paging`."""
+        selection_set = node.selection_set
+        if node is self._page and selection_set is not None:
+            # After the others, so that one in conflict with it is named first.
+            added = parse(f"{{ {_PAGING} }}", no_location=True).definitions[0]
+            assert isinstance(added, OperationDefinitionNode)
+            both = (*selection_set.selections, *added.selection_set.selections)
+            selection_set = replace(selection_set, selections=both)
+        alias = node.alias or NameNode(value=_response_name(node), loc=node.name.loc)
+        return replace(node, alias=alias, selection_set=selection_set)
 
 
 def _apply(edits: Iterable[_Edit], text: str, start: int, end: int) -> str:
@@ -275,6 +335,17 @@ def _iter_own_directives(
                 yield directive
 
 
+def _find_directive(node: OperationDefinitionNode, name: str) -> DirectiveNode | None:
+    return next((each for each in node.directives or () if each.name.value == name), None)
+
+
+def _find_argument(node: OperationDefinitionNode, name: str, directive: str = "endpoint") -> Node:
+    """Return an argument of a directive, or the operation, if it is not there."""
+    found = _find_directive(node, directive)
+    arguments = (found.arguments if found else None) or ()
+    return next((each for each in arguments if each.name.value == name), node)
+
+
 def _place(node: Node) -> tuple[int, int]:
     assert node.loc is not None
     return node.loc.start, node.loc.end
@@ -289,18 +360,21 @@ def _body(node: Node) -> str:
     return _source(node).body
 
 
-def _undo(additions: Iterable[_Edit], offset: int) -> int:
-    """Return where a file has what is at an offset after some additions.
+def _find_place(node: Node) -> Place:
+    assert node.loc is not None
+    token = node.loc.start_token
+    return Place(node.loc.source.name, token.line, token.column)
 
-    >>> [_undo([_Edit(2, 2, "a: ")], offset) for offset in (1, 3, 5, 6)]
-    [1, 2, 2, 3]
-    """
-    added = 0
-    for start, _, text in sorted(additions):
-        if start + added > offset:
-            break
-        added += min(len(text), offset - added - start)
-    return offset - added
+
+class _Selected(NamedTuple):
+    """A field that is selected, and where."""
+
+    definition: _Definition
+    node: FieldNode
+    parent: GraphQLNamedType | None
+    """The type that has the field."""
+    is_conditional: bool
+    """True if the field may be absent from the result."""
 
 
 class _Result(NamedTuple):
@@ -312,101 +386,121 @@ class _Result(NamedTuple):
     field: GraphQLField
     path: tuple[str, ...]
     """The response names that lead to it, as they are run."""
+    selected: Mapping[str, Sequence[_Selected]]
+    """What is selected of it, by the response name that is written."""
 
 
 class _Loader:
-    """Makes endpoints of definitions once all of them are known."""
+    """Makes endpoints of definitions once all of them are known.
 
-    def __init__(self, schema: GraphQLSchema) -> None:
+    With limits they are an operator's own, and without them built-in ones.
+    """
+
+    def __init__(self, schema: GraphQLSchema, limits: QueryLimits | None = None) -> None:
         self.schema = schema
-        self.sources: dict[str, Source] = {}
-        self.definitions: list[_Definition] = []
+        self.limits = limits
+        self.sources: list[Source] = []
+        self.operations: dict[str, _Definition] = {}
         self.fragments: dict[str, _Definition] = {}
         self.faults: list[Fault] = []
 
     def read(self, source: Source) -> None:
         """Add the definitions of a file."""
-        self.sources[source.name] = source
+        self.sources.append(source)
         try:
-            nodes = parse(source).definitions
-        except GraphQLError as error:
-            self.faults.append(Fault(source.name, *(error.locations or [])[0], error.message))
+            nodes = parse_within_limits(source, FILE_LIMITS).definitions
+        except InvalidOperationError as invalid:
+            for error in invalid.errors:
+                line, column = error.locations[0] if error.locations else (1, 1)
+                self.faults.append(Fault(source.name, line, column, error.message))
             return
         for node in nodes:
-            if not isinstance(node, OperationDefinitionNode | FragmentDefinitionNode):
-                self._report(GraphQLError("Only operations and fragments may be here", node))
-                continue
-            definition = _Definition(node)
-            self.definitions.append(definition)
             if isinstance(node, FragmentDefinitionNode):
-                self.fragments.setdefault(node.name.value, definition)
+                self._add(self.fragments, node)
+            elif not isinstance(node, OperationDefinitionNode):
+                self._report(GraphQLError("Only operations and fragments may be here", node))
+            elif self.limits is None or _find_directive(node, "endpoint") is not None:
+                self._add(self.operations, node)
+
+    def _add(
+        self,
+        definitions: dict[str, _Definition],
+        node: OperationDefinitionNode | FragmentDefinitionNode,
+    ) -> None:
+        if node.name is None:
+            self._report(GraphQLError(_MISSING, node))
+        elif (other := definitions.get(node.name.value)) is not None:
+            place = ":".join(map(str, _find_place(other.node)))
+            message = f"The name {node.name.value} is taken at {place}"
+            self._report(GraphQLError(message, node))
+        else:
+            definitions[node.name.value] = _Definition(node)
 
     def finish(self, *, is_validated: bool) -> tuple[Endpoint, ...]:
         """Return the endpoints. Raises InvalidEndpointsError."""
         endpoints: list[Endpoint] = []
-        for definition in self.definitions:
-            if isinstance(definition.node, OperationDefinitionNode):
-                try:
-                    endpoints += self._read_operation(definition, definition.node)
-                except GraphQLError as error:
-                    self._report(error)
+        for definition in self.operations.values():
+            try:
+                endpoints += self._read_operation(definition, is_validated=is_validated)
+            except GraphQLError as error:
+                self._report(error, definition.node)
         if is_validated:
-            self._find_clashes(endpoints)
-            self._validate()
+            self._report_clashes(endpoints)
+        if self.limits is not None and self.sources and not (self.operations or self.faults):
+            message = "No operation here has @endpoint(path:, summary:)"
+            self.faults.append(Fault(self.sources[0].name, 1, 1, message))
         if self.faults:
             raise InvalidEndpointsError(self.faults)
         return (*endpoints,)
 
-    def _report(self, error: GraphQLError) -> None:
-        for node in (error.nodes or ())[:1]:
-            start, _ = _place(node)
-            source = self.sources[_source(node).name]
-            self.faults.append(Fault(source.name, *get_location(source, start), error.message))
+    def _report(self, error: GraphQLError, default: Node | None = None) -> None:
+        """Add a fault at the first place of an error that is in a file."""
+        node = next((each for each in error.nodes or () if each.loc), default)
+        assert node is not None
+        self.faults.append(Fault(*_find_place(node), error.message))
 
-    def _find_clashes(self, endpoints: Iterable[Endpoint]) -> None:
-        """Report each address that is taken, and each `changes` that names nothing."""
-        nodes = {each.node.name.value: each.node for each in self.definitions if each.node.name}
-        taken: dict[tuple[str, str], str] = {}
+    def _report_clashes(self, endpoints: Sequence[Endpoint]) -> None:
+        is_own = self.limits is not None
+        known = [each.address for each in built_in_endpoints()] if is_own else []
+        known += [each.address for each in endpoints]
+        names = {each.name for each in known}
+        if is_own:  # they may change an endpoint that is not in these files
+            known = [each if each.changes in names else each._replace(changes="") for each in known]
+        clashes = find_clashes(known)
         for endpoint in endpoints:
-            node = nodes.get(endpoint.name)
-            address = endpoint.method, re.sub("{.*?}", "{}", endpoint.path)
-            if (other := taken.setdefault(address, endpoint.name)) != endpoint.name:
-                message = f"{endpoint.method} {endpoint.path} is the address of {other}"
-                self._report(GraphQLError(message, node))
-            if endpoint.changes and endpoint.changes not in nodes:
-                self._report(GraphQLError(f"There is no {endpoint.changes}", node))
+            assert endpoint.place is not None
+            for message in clashes.get(endpoint.name, ()):
+                self.faults.append(Fault(*endpoint.place, message))
 
-    def _validate(self) -> None:
-        """Report what keeps the documents from being run, at its place before the edits."""
-        edits: dict[str, list[_Edit]] = {name: [] for name in self.sources}
-        for definition in self.definitions:
-            edits[_source(definition.node).name] += definition.additions
-        nodes: list[DefinitionNode] = []
-        for source in self.sources.values():
-            text = _apply(edits[source.name], source.body, 0, len(source.body))
-            with suppress(GraphQLError):  # reported already
-                nodes += parse(Source(text, source.name)).definitions
-        for error in validate(self.schema, DocumentNode(definitions=(*nodes,))):
-            for node in (error.nodes or ())[:1]:
-                source = self.sources[_source(node).name]
-                offset = _undo(edits[source.name], _place(node)[0])
-                self.faults.append(Fault(source.name, *get_location(source, offset), error.message))
+    def _validate(self, reached: Sequence[_Definition], page: FieldNode | None) -> None:
+        """Report what keeps a document from being run."""
+        names = _ResponseNames(page)
+        document = DocumentNode(definitions=(*(visit(each.node, names) for each in reached),))
+        for error in validate(
+            self.schema, document, max_errors=MAX_FAULTS, hide_suggestions=self.limits is None
+        ):
+            self._report(error, reached[0].node)
 
-    def _read_operation(
-        self, definition: _Definition, node: OperationDefinitionNode
-    ) -> Iterator[Endpoint]:
+    def _read_operation(self, definition: _Definition, *, is_validated: bool) -> Iterator[Endpoint]:
         """Yield an endpoint for each path of an operation. Raises GraphQLError."""
+        node = definition.node
+        assert isinstance(node, OperationDefinitionNode) and node.name is not None
         options = self._read_directive("endpoint", node)
-        if options is None or node.name is None:
-            raise GraphQLError("An endpoint has a name and the directive @endpoint", node)
+        if options is None:
+            raise GraphQLError(_MISSING, node)
         method: HttpMethod = options["method"]
         if node.operation not in _TYPES_BY_METHOD[method]:
             allowed = " or a ".join(each.value for each in _TYPES_BY_METHOD[method])
-            raise GraphQLError(f"{method} is a {allowed}", node)
+            raise GraphQLError(f"{method} is a {allowed}", _find_argument(node, "method"))
+        reached = self._reach(definition)
         result = self._find_result(definition, options.get("result"))
-        form = self._build_form(result, options.get("as"), node)
-        if isinstance(form, PageForm):
-            result.definition.select_paging(result.node)
+        form = self._build_form(result, options.get("as"), node) if result else None
+        is_page = isinstance(form, PageForm)
+        page = result.node if result is not None and is_page else None
+        if is_validated:
+            self._validate(reached, page)
+        if form is None or result is None:
+            return  # validation names the field that there is not
         name, summary, path = node.name.value, options["summary"], options["path"]
         for each in (path, *options.get("alsoAt", ())):
             if each != path:
@@ -423,7 +517,7 @@ class _Loader:
                 tag=options.get("tag", ""),
                 summary=summary,
                 description=options.get("description", ""),
-                document=self._write_document(definition, name),
+                document=_write_document(reached, name, result if is_page else None),
                 form=form,
                 members=self._list_members(result),
                 path_parameters=in_path,
@@ -431,6 +525,8 @@ class _Loader:
                 body=body,
                 changes=options.get("changes", ""),
                 deprecation=_read_deprecation(options, node),
+                source="\n\n".join(each.text for each in reached) if self.limits else "",
+                place=_find_place(node),
             )
 
     def _read_directive(self, name: str, node: Any) -> dict[str, Any] | None:
@@ -439,57 +535,95 @@ class _Loader:
         assert directive is not None, name
         return get_directive_values(directive, node)
 
-    def _find_result(self, definition: _Definition, path: str | None) -> _Result:
-        """Return the field at a path of response names as they are written."""
+    def _find_result(self, definition: _Definition, path: str | None) -> _Result | None:
+        """Return the field at a path of response names as they are written.
+
+        None is for a field that the schema does not have. Raises GraphQLError.
+        """
         operation = definition.node
         assert isinstance(operation, OperationDefinitionNode)
-        parent: Any = self.schema.get_root_type(operation.operation)
-        fields = self._collect_fields(definition, operation.selection_set)
+        root = self.schema.get_root_type(operation.operation)
+        fields = self._collect_fields([(definition, operation.selection_set, root, False)])
+        place = _find_argument(operation, "result")
         if path is None and len(fields) > 1:
             raise GraphQLError("`result` must name one of the root fields", operation)
         found: _Result | None = None
         for name in path.split(".") if path is not None else fields:
-            place, node = fields.get(name, (definition, None))
-            field = getattr(parent, "fields", {}).get(node.name.value) if node else None
-            if node is None or field is None:
-                raise GraphQLError(f"The result has no {name!r} of {path!r}", operation)
-            found = _Result(
-                place, node, field, (*(found.path if found else ()), _response_name(node))
+            if found is not None and isinstance(get_nullable_type(found.field.type), GraphQLList):
+                raise GraphQLError(f"`result` cannot lead through a list to {name!r}", place)
+            selected = fields.get(name)
+            if selected is None:
+                there = ", ".join(fields) or "nothing"
+                raise GraphQLError(f"The result has no {name!r} of {path!r}; it has {there}", place)
+            # One of several is enough.
+            first = min(selected, key=lambda each: each.is_conditional)
+            if first.is_conditional:
+                raise GraphQLError(
+                    f"The result may lack {name!r}: select it without a condition", first.node
+                )
+            field = getattr(first.parent, "fields", {}).get(first.node.name.value)
+            if field is None:
+                return None
+            inner = get_named_type(field.type)
+            fields = self._collect_fields(
+                [
+                    (each.definition, each.node.selection_set, inner, each.is_conditional)
+                    for each in selected
+                ]
             )
-            fields = self._collect_fields(place, node.selection_set)
-            parent = get_named_type(field.type)
-        assert found is not None
+            names = (*(found.path if found else ()), _response_name(first.node))
+            found = _Result(first.definition, first.node, field, names, fields)
         return found
 
     def _collect_fields(
-        self, definition: _Definition, selection_set: SelectionSetNode | None
-    ) -> dict[str, tuple[_Definition, FieldNode]]:
-        """Return the fields of a selection by the response name that is written."""
-        fields: dict[str, tuple[_Definition, FieldNode]] = {}
-        spread: set[str] = set()
+        self,
+        selections: Iterable[
+            tuple[_Definition, SelectionSetNode | None, GraphQLNamedType | None, bool]
+        ],
+    ) -> dict[str, list[_Selected]]:
+        """Return the fields of selections, each on a type and perhaps conditional, by the response
+        name that is written."""
+        fields: dict[str, list[_Selected]] = {}
+        spread: set[tuple[str, bool]] = set()
 
-        def collect(place: _Definition, selections: SelectionSetNode | None) -> None:
-            for node in selections.selections if selections else ():
+        def collect(
+            place: _Definition,
+            selection_set: SelectionSetNode | None,
+            parent: GraphQLNamedType | None,
+            is_conditional: bool,
+        ) -> None:
+            for node in selection_set.selections if selection_set else ():
+                is_there = not (is_conditional or node.directives)
                 if isinstance(node, FieldNode):
-                    fields.setdefault((node.alias or node.name).value, (place, node))
-                elif isinstance(node, InlineFragmentNode):
-                    collect(place, node.selection_set)
-                elif isinstance(node, FragmentSpreadNode) and node.name.value not in spread:
-                    spread.add(node.name.value)
-                    if fragment := self.fragments.get(node.name.value):
-                        collect(fragment, fragment.node.selection_set)
+                    selected = _Selected(place, node, parent, not is_there)
+                    fields.setdefault((node.alias or node.name).value, []).append(selected)
+                    continue
+                inner: Any = node
+                where = place
+                if isinstance(node, FragmentSpreadNode):
+                    fragment = self.fragments.get(node.name.value)
+                    if fragment is None or (node.name.value, is_there) in spread:
+                        continue
+                    spread.add((node.name.value, is_there))
+                    where, inner = fragment, fragment.node
+                type = parent
+                if (condition := inner.type_condition) is not None:
+                    type = self.schema.get_type(condition.name.value)
+                    is_there &= type is parent or is_object_type(parent)
+                collect(where, inner.selection_set, type, not is_there)
 
-        collect(definition, selection_set)
+        for selection in selections:
+            collect(*selection)
         return fields
 
     def _list_members(self, result: _Result) -> tuple[str, ...]:
         """Return the names of the members of the resources in a response."""
-        place, selection_set = result.definition, result.node.selection_set
-        fields = self._collect_fields(place, selection_set)
+        fields = result.selected
         if DATA in fields:
-            place, list_node = fields[DATA]
-            fields = self._collect_fields(place, list_node.selection_set)
-        return tuple(_response_name(node) for _, node in fields.values())
+            fields = self._collect_fields(
+                [(each.definition, each.node.selection_set, None, False) for each in fields[DATA]]
+            )
+        return tuple(_response_name(nodes[0].node) for nodes in fields.values())
 
     def _build_form(
         self, result: _Result, given: ResponseForm | None, node: OperationDefinitionNode
@@ -563,18 +697,24 @@ class _Loader:
             title=options.get("title", f"{node.name.value}Request"),
         )
 
-    def _write_document(self, operation: _Definition, name: str) -> str:
-        """Return an operation with the fragments that it spreads, and those that they spread."""
-        texts = [operation.write(name)]
-        names = dict(operation.spreads)
-        waiting = [*names]
-        while waiting:
-            name = waiting.pop(0)
+    def _reach(self, operation: _Definition) -> list[_Definition]:
+        """Return an operation, and the fragments that it spreads, and those that they spread."""
+        reached, names = [operation], [*operation.spreads]
+        for name in names:
             if (fragment := self.fragments.get(name)) is not None:
-                texts.append(fragment.write(name))
-                waiting += [each for each in fragment.spreads if each not in names]
-                names |= fragment.spreads
-        return "\n".join(texts)
+                reached.append(fragment)
+                names += [each for each in fragment.spreads if each not in names]
+        return reached
+
+
+def _write_document(reached: Iterable[_Definition], name: str, page: _Result | None) -> str:
+    """Return the text of an operation under a name, with fragments, and with `paging` in a page."""
+    texts = []
+    for each in reached:
+        if not isinstance(each.node, OperationDefinitionNode):
+            name = each.node.name.value
+        texts.append(each.write(name, page.node if page and page.definition is each else None))
+    return "\n".join(texts)
 
 
 def _read_deprecation(options: Mapping[str, Any], node: Node) -> Deprecation | None:

@@ -160,7 +160,14 @@ def limit_exceeded_error(error: LimitExceededError) -> InvalidOperationError:
     )
 
 
-def _parse_within_limits(text: str, limits: QueryLimits) -> graphql.DocumentNode:
+def parse_within_limits(source: str | graphql.Source, limits: QueryLimits) -> graphql.DocumentNode:
+    """Parse a document. Raises InvalidOperationError."""
+    with _limits_as_invalid_operation():
+        return _parse_within_limits(source, limits)
+
+
+def _parse_within_limits(source: str | graphql.Source, limits: QueryLimits) -> graphql.DocumentNode:
+    text = source if isinstance(source, str) else source.body
     if len(text) > limits.characters:
         raise LimitExceededError(
             f"The document has {len(text)} characters, over the limit of {limits.characters}",
@@ -174,12 +181,12 @@ def _parse_within_limits(text: str, limits: QueryLimits) -> graphql.DocumentNode
             limit="digits",
             maximum=MAX_NUMBER_DIGITS,
         )
-    return _parse_document(text, limits.tokens)
+    return _parse_document(source, limits.tokens)
 
 
-def _parse_document(text: str, max_tokens: int | None) -> graphql.DocumentNode:
+def _parse_document(source: str | graphql.Source, max_tokens: int | None) -> graphql.DocumentNode:
     try:
-        document = graphql.parse(text, max_tokens=max_tokens)
+        document = graphql.parse(source, max_tokens=max_tokens)
     except graphql.GraphQLError as error:
         if max_tokens is not None and error.message == _TOKENS_MESSAGE.format(max_tokens):
             raise LimitExceededError(

@@ -183,15 +183,19 @@ RULES = [
 
 
 def validate(
-    schema: graphql.GraphQLSchema, document: graphql.DocumentNode
+    schema: graphql.GraphQLSchema,
+    document: graphql.DocumentNode,
+    *,
+    max_errors: int = MAX_VALIDATION_ERRORS,
+    hide_suggestions: bool = True,
 ) -> list[graphql.GraphQLError]:
     """Return what is wrong with a document, as graphql-core does."""
     return graphql.validate(
         schema,
         document,
         [AllRules],
-        max_errors=MAX_VALIDATION_ERRORS,
-        hide_suggestions=True,
+        max_errors=max_errors,
+        hide_suggestions=hide_suggestions,
     )
 
 

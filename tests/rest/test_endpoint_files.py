@@ -20,6 +20,7 @@ from rest.endpoint_files import (
     Endpoint,
     InvalidEndpointsError,
     load_endpoints,
+    load_own_endpoints,
     read_folder,
 )
 from rest.openapi import description
@@ -34,6 +35,7 @@ from rest.responses import (
     PageForm,
 )
 from schema.definitions import strawberry_field_of
+from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
 from schema.types import MAX_PER_PAGE
 from tests.endpoints import ENDPOINTS, find_endpoint
@@ -228,7 +230,7 @@ VALID = f'query Valid @endpoint(path: "/v1/x/valid", summary: "It") {UNIT}'
         (HEAD.replace(" Q", "", 1) + " { units { data { id } } }", "1:1: An endpoint has a name"),
         (
             HEAD.replace("summary", "method: PUT, summary") + " { units { data { id } } }",
-            "1:1: PUT",
+            "1:36: PUT",
         ),
         (HEAD.replace('"Q"', "Q") + " { units { data { id } } }", "String cannot represent"),
         (HEAD.replace("/q", "/{q}") + " { units { data { id } } }", "{q} of /v1/x/{q} has no var"),
@@ -237,7 +239,7 @@ VALID = f'query Valid @endpoint(path: "/v1/x/valid", summary: "It") {UNIT}'
         (HEAD[:-1] + " as: MATRIX) { unit(id: 1) { id } }", "`as` must say the form of a Unit"),
         (HEAD[:-1] + " as: PAGE) { unit(id: 1) { id } }", "`as` must say the form of a Unit"),
         (HEAD[:-1] + ' result: "unit.id") { unit(id: 1) { id } }', "the form of a ID!: None is"),
-        (HEAD[:-1] + ' changes: "W") { unit(id: 1) { id } }', "1:1: There is no W"),
+        (HEAD[:-1] + ' changes: "W") { unit(id: 1) { id } }', "1:1: `changes` must name"),
         (HEAD[:-1] + " deprecated: 2027) { unit(id: 1) { id } }", "1:61: Argument 'deprecated'"),
         (
             HEAD[:-1] + ' deprecated: "2027-02-01", sunset: "2027-01-01") { unit(id: 1) { id } }',
@@ -258,13 +260,45 @@ def test_a_fault_is_named_with_its_place(text: str, fault: str) -> None:
 
 def test_all_faults_of_all_files_are_named() -> None:
     assert faults_of(f"{HEAD} {UNIT}", f"query {{\n\n{UNIT} 7", f"{HEAD} {UNIT}") == [
-        "0.graphql:1:7: There can be only one operation named 'Q'.",
         "1.graphql:3:1: Syntax Error: Expected Name, found '{'.",
+        "2.graphql:1:1: The name Q is taken at 0.graphql:1:1",
     ]
     other = HEAD.replace("query Q", "query R")
     assert faults_of(f"{HEAD} {UNIT}", f"\n{other} {UNIT}") == [
-        "1.graphql:2:1: GET /v1/x/q is the address of Q"
+        "0.graphql:1:1: GET /v1/x/q is the address of R",
+        "1.graphql:2:1: GET /v1/x/q is the address of Q",
     ]
+
+
+def load_own(*texts: str) -> tuple[Endpoint, ...]:
+    """Load an operator's files, named `0.graphql` and so on."""
+    sources = [Source(text, f"{number}.graphql") for number, text in enumerate(texts)]
+    return load_own_endpoints(sources, GRAPHQL_SCHEMA, QueryLimits())
+
+
+def test_own_files_may_have_other_operations_and_fragments() -> None:
+    units, asset = load_own(
+        """{ nope }
+        query Nope { nope }
+        query Units($asset: ID!)  # of an asset
+        @endpoint(path: "/v1/x/assets/{asset}/units", summary: "List", result: "asset.units") {
+          asset(id: $asset) { ...F }
+        }""",
+        """query Asset($asset: ID!) @endpoint(path: "/v1/x/assets/{asset}", summary: "Get") {
+          asset(id: $asset) { ...F }
+        }
+        fragment F on Asset { units { data { floorId } } }
+        fragment G on Nope { nope }""",
+    )
+    assert (units.place, asset.place) == (("0.graphql", 3, 9), ("1.graphql", 1, 1))
+    # The paging of one page is not in the other's object.
+    assert ("paging" in units.document, "paging" in asset.document) == (True, False)
+    for endpoint in (units, asset):
+        (again,) = load_own(endpoint.source)
+        names = ("name", "address", "document", "members", "source")
+        assert [getattr(again, name) for name in names] == [
+            getattr(endpoint, name) for name in names
+        ]
 
 
 if __name__ == "__main__":
