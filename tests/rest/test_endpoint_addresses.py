@@ -30,8 +30,8 @@ def test_the_built_in_endpoints_stand_together() -> None:
             "A",
             "GET",
             "/v1/{a}/attribute-groups",
-            "/v1/{a}/attribute-groups and /v1/units/{unit} of GetUnit fit the same requests, and neither "
-            "is the more specific",
+            "/v1/{a}/attribute-groups and /v1/maps/{map} of GetMap fit the same requests, and "
+            "neither is the more specific",
         ),
     ],
 )
