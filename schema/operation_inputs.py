@@ -46,7 +46,8 @@ class Input:
     @property
     def is_required(self) -> bool:
         """True if the variable must be present."""
-        return isinstance(self.type, graphql.GraphQLNonNull)
+        is_non_null = isinstance(self.type, graphql.GraphQLNonNull)
+        return is_non_null and self.argument.default_value is graphql.Undefined
 
     @property
     def description(self) -> str:
@@ -81,6 +82,10 @@ class OperationInputs:
             assert graphql.is_input_type(type)
             use = next(use for use in collector.uses if use.variable == name)
             argument = copy(use.argument)
+            if isinstance(type, graphql.GraphQLNonNull):  # where the argument may be null
+                argument.type, argument.default_value = type, graphql.Undefined
+            elif use.is_part:
+                argument.type = type
             if node.default_value is not None:  # of the variable, in place of the argument's
                 self._with_default.add(name)
                 argument.default_value = graphql.value_from_ast_untyped(node.default_value)
@@ -144,6 +149,8 @@ class _VariableUse(NamedTuple):
     resolver: Callable[..., Any] | None
     members: tuple[str, ...] = ()
     """The names of the members of the argument that lead to the variable."""
+    is_part: bool = False
+    """True of an item of a list that the operation writes out, or of what is in it."""
 
     def put(self, value: Any, arguments: dict[str, Any]) -> None:
         """Put the variable's value where it belongs in a resolver's arguments."""
@@ -181,6 +188,14 @@ def _iter_uses(node: graphql.ValueNode, place: _VariableUse) -> Iterator[_Variab
     """Yield the variables in a value at some place, and in the members of its objects."""
     if isinstance(node, graphql.VariableNode):
         yield place._replace(variable=node.name.value)
+    elif isinstance(node, graphql.ListValueNode):
+        for item in node.values:
+            for part in _iter_uses(item, place):
+                # The rules are those of the list, and no path leads to an item.
+                argument = graphql.GraphQLArgument(
+                    part.argument.type, description=meaning_of(part.argument)
+                )
+                yield _VariableUse(part.variable, argument, "", "", None, is_part=True)
     object_type = graphql.get_nullable_type(place.argument.type)
     if isinstance(node, graphql.ObjectValueNode) and isinstance(
         object_type, graphql.GraphQLInputObjectType

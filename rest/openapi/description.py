@@ -13,6 +13,7 @@ from graphql import GraphQLSchema, get_named_type
 from rest.endpoint_files import Endpoint, built_in_endpoints
 from rest.openapi import map_schemas, responses
 from rest.openapi.api_index import required_flags, required_permissions
+from rest.openapi.example_values import make_example
 from rest.openapi.json_schemas import MissingDescriptionError, ResultSchemaReader, hoist_titled
 from rest.openapi.map_schemas import OpenApiObject
 from rest.openapi.requests import (
@@ -140,15 +141,19 @@ def describe_endpoints(schema: GraphQLSchema, endpoints: Iterable[Endpoint]) -> 
 
     Raises MissingDescriptionError.
     """
-    builder = _DescriptionBuilder(schema)
+    builder = DescriptionBuilder(schema)
     for endpoint in endpoints:
         builder.add_endpoint(endpoint)
     return builder.build()
 
 
-class _DescriptionBuilder:
-    def __init__(self, schema: GraphQLSchema) -> None:
+class DescriptionBuilder:
+    """Describes endpoints, and collects the components that their descriptions refer to."""
+
+    def __init__(self, schema: GraphQLSchema, own_prefix: str | None = None) -> None:
         self.executor = Executor(schema)
+        self.own_prefix = own_prefix
+        """With what the names of schemas of an operator's endpoint begin."""
         self.paths: dict[str, OpenApiObject] = {}
         self.schemas: dict[str, JsonSchema] = {}
         self.parameters: dict[str, OpenApiObject] = dict(HEADER_PARAMETERS)
@@ -157,11 +162,15 @@ class _DescriptionBuilder:
 
     def add_endpoint(self, endpoint: Endpoint) -> None:
         """Add an endpoint."""
+        self.tags.add(endpoint.tag)
+        self.paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = self.describe(endpoint)
+
+    def describe(self, endpoint: Endpoint) -> OpenApiObject:
+        """Return the OpenAPI object of an endpoint's operation."""
         operation = self.executor.prepare(endpoint.document)
         inputs = EndpointInputs.read(self.executor.schema, endpoint, operation)
         results = ResultSchemaReader(self.executor.schema, operation)
-        self.tags.add(endpoint.tag)
-        described = {
+        return {
             "operationId": _operation_id(endpoint),
             "summary": endpoint.summary,
             "description": _endpoint_description(endpoint, operation, results),
@@ -173,10 +182,9 @@ class _DescriptionBuilder:
             "parameters": describe_parameters(
                 endpoint, inputs, required_flags(operation), self.parameters
             ),
-            **describe_body(endpoint.body, inputs, self.schemas),
+            **describe_body(endpoint.body, inputs, self.schemas, self.own_prefix),
             "responses": self._describe_responses(endpoint, results),
         }
-        self.paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = described
 
     def build(self) -> OpenApiObject:
         """Return the description of everything added."""
@@ -236,9 +244,13 @@ class _DescriptionBuilder:
             schema: JsonSchema = {"type": "string", "format": "binary"}
             content = {media_type: {"schema": schema} for media_type in form.media_types.values()}
         elif form.status != HTTPStatus.NO_CONTENT:
-            resource = results.read_schema(form.result_path)
-            schema = hoist_titled(form.json_schema(resource), self.schemas)
-            example = _read_examples().get(_operation_id(endpoint))
+            whole = form.json_schema(results.read_schema(form.result_path))
+            schema = hoist_titled(whole, self.schemas, self.own_prefix)
+            example = (
+                _read_examples().get(_operation_id(endpoint))
+                if self.own_prefix is None
+                else make_example(whole)
+            )
             shown = {} if example is None else {"example": example}
             content = {form.media_type: {"schema": schema, **shown}}
         more = responses.DEPRECATION_HEADERS if endpoint.deprecation else {}

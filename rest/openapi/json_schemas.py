@@ -4,7 +4,9 @@ Names come from an operation's aliases, types and descriptions from the schema. 
 a component of the OpenAPI description under the fragment's name.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from graphql import (
@@ -15,11 +17,13 @@ from graphql import (
     GraphQLList,
     GraphQLNonNull,
     GraphQLObjectType,
-    GraphQLOutputType,
     GraphQLSchema,
     SelectionSetNode,
+    TypeMetaFieldDef,
     get_named_type,
     get_nullable_type,
+    is_abstract_type,
+    is_object_type,
 )
 
 from rest.openapi.map_schemas import (
@@ -28,7 +32,7 @@ from rest.openapi.map_schemas import (
     OUTPUT_TEXT_PATTERN,
     PARSED_MAP_SCHEMA,
 )
-from schema.compiler.selection import fragments_by_name
+from schema.compiler.selection import TYPENAME, fragments_by_name
 from schema.definitions import is_null_on_error, meaning_of
 from schema.execution import Operation
 from schema.operation_inputs import MAX_ID_CHARACTERS, MAX_INT32, JsonSchema, get_output_limits
@@ -59,6 +63,9 @@ SCALAR_JSON_SCHEMAS: dict[str, JsonSchema] = {
     "Float": {"type": "number", "format": "double"},
     "Boolean": {"type": "boolean"},
     "DateTime": {"type": "string", "format": "date-time", "maxLength": 40},
+    "Date": {"type": "string", "format": "date", "maxLength": 10},
+    "JSON": {"description": "Any value of JSON."},
+    "SvgDocument": {"type": "string", "contentMediaType": "image/svg+xml"},
     "ParsedMap": PARSED_MAP_SCHEMA,
     "GeoJson": GEOJSON_SCHEMA,
 }
@@ -71,120 +78,168 @@ class MissingDescriptionError(Exception):
     """Part of a response has no JSON schema or description; the message names it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Objects:
+    """Objects of one type, and what is selected of them."""
+
+    type: GraphQLObjectType
+    selections: tuple[SelectionSetNode, ...]
+
+
+@dataclass(slots=True)
+class _Member:
+    """A response name of objects of one type: its field, with all nodes that select it."""
+
+    parent: GraphQLObjectType
+    field: GraphQLField
+    selections: list[SelectionSetNode]
+    is_certain: bool = False
+    """True if a node selects it that no directive excludes."""
+
+
 class ResultSchemaReader:
     """The fields that an operation selects, and their types."""
 
     def __init__(self, schema: GraphQLSchema, operation: Operation) -> None:
         self.schema = schema
-        self.root = schema.get_root_type(operation.node.operation)
-        self.selection = operation.node.selection_set
         self.fragments = fragments_by_name(operation.document)
+        root = schema.get_root_type(operation.node.operation)
+        assert root is not None
+        self.root = _Objects(root, (operation.node.selection_set,))
 
     def find_field(self, path: Sequence[str]) -> GraphQLField:
         """Return the field at a path of response names."""
-        return self._find(path)[1]
+        return self._find(path)[0].field
 
-    def _find(
-        self, path: Sequence[str]
-    ) -> tuple[GraphQLObjectType, GraphQLField, SelectionSetNode | None]:
-        *parents, last = path
-        parent: Any = self.root
-        selection: SelectionSetNode | None = self.selection
-        for name in parents:
-            field, selection = dict(self._iter_fields(parent, selection))[name]
-            parent = get_named_type(field.type)
-        return (parent, *dict(self._iter_fields(parent, selection))[last])
+    def _find(self, path: Sequence[str]) -> list[_Member]:
+        """Return the field at a path, once for each type of objects that has it."""
+        objects, found = [self.root], list[_Member]()
+        for name in path:
+            found = self._collect(objects)[name]
+            objects = self._list_objects(found)
+        return found
 
     def read_schema(self, path: Sequence[str]) -> JsonSchema:
         """Return the schema of the value at a path of response names when it is not null."""
-        parent, field, selection = self._find(path)
-        schema = self._non_null_schema(get_nullable_type(field.type), selection)
+        found = self._find(path)
+        field_type = get_nullable_type(found[0].field.type)
+        schema = self._non_null_schema(field_type, found)
         if "items" in schema:
-            schema |= get_output_limits(parent, field)
+            schema |= get_output_limits(found[0].parent, found[0].field)
         return schema
 
-    def _type_schema(
-        self, type: GraphQLOutputType, selection: SelectionSetNode | None
-    ) -> JsonSchema:
+    def _type_schema(self, type: Any, members: Sequence[_Member]) -> JsonSchema:
         if isinstance(type, GraphQLNonNull):
-            return self._non_null_schema(type.of_type, selection)
-        return _make_nullable(self._non_null_schema(type, selection))
+            return self._non_null_schema(type.of_type, members)
+        return _make_nullable(self._non_null_schema(type, members))
 
-    def _non_null_schema(self, type: Any, selection: SelectionSetNode | None) -> JsonSchema:
+    def _non_null_schema(self, type: Any, members: Sequence[_Member]) -> JsonSchema:
         if isinstance(type, GraphQLList):
-            items = self._type_schema(type.of_type, selection)
+            items = self._type_schema(type.of_type, members)
             return {"type": "array", "maxItems": MOST_LIST_ITEMS, "items": items}
         if isinstance(type, GraphQLEnumType) and type.name in EXTENSIBLE_ENUMS:
             return {**SCALAR_JSON_SCHEMAS["String"], "x-extensible-enum": [*type.values]}
         if isinstance(type, GraphQLEnumType):
             return {"title": type.name, "type": "string", "enum": [*type.values]}
-        if isinstance(type, GraphQLObjectType) and selection is not None:
-            return self._object_schema(type, selection)
+        if is_object_type(type) or is_abstract_type(type):
+            return self._object_schema(type, members)
         if type.name not in SCALAR_JSON_SCHEMAS:
             raise MissingDescriptionError(
                 f"rest.openapi.json_schemas.SCALAR_JSON_SCHEMAS has no JSON schema of {type.name}"
             )
         return dict(SCALAR_JSON_SCHEMAS[type.name])
 
-    def _object_schema(
-        self, object_type: GraphQLObjectType, selection: SelectionSetNode
-    ) -> JsonSchema:
-        members = {
-            name: self._field_schema(object_type, *field)
-            for name, field in self._iter_fields(object_type, selection)
-        }
+    def _object_schema(self, type: Any, members: Sequence[_Member]) -> JsonSchema:
+        objects = self._list_objects(members)
+        fields = self._collect(objects)
         # A response has every selected field, some as null (GraphQL, section 6.4), unless a
-        # directive excludes it.
+        # directive excludes it, or the object is of a type of which it is not selected.
         required = [
-            _response_name(node)
-            for node in self._iter_nodes(object_type, selection)
-            if not node.directives
+            name
+            for name, found in fields.items()
+            if len(found) == len(objects) and all(each.is_certain for each in found)
         ]
-        shape: JsonSchema = {"type": "object", "required": required, "properties": members}
-        match selection.selections:
-            case [FragmentSpreadNode(name=name)]:
-                title = name.value
-            case _:
-                title = object_type.name
-        return {"title": title, **_description_keyword(object_type.description), **shape}
+        shape: JsonSchema = {
+            "type": "object",
+            "required": required,
+            "properties": {name: self._field_schema(found) for name, found in fields.items()},
+        }
+        title = type.name
+        match [node for each in members for node in each.selections]:
+            case [SelectionSetNode(selections=(FragmentSpreadNode() as spread,))]:
+                title = title if spread.directives else spread.name.value
+        return {"title": title, **_description_keyword(type.description), **shape}
 
-    def _field_schema(
-        self,
-        parent: GraphQLObjectType,
-        field: GraphQLField,
-        selection: SelectionSetNode | None,
-    ) -> JsonSchema:
+    def _field_schema(self, members: Sequence[_Member]) -> JsonSchema:
+        # All have types of the same shape (GraphQL, section 5.3.2).
+        parent, field = members[0].parent, members[0].field
+        if field is TypeMetaFieldDef:
+            names = [each.parent.name for each in members]
+            return {**SCALAR_JSON_SCHEMAS["String"], "x-extensible-enum": names}
         # A request that has errors is answered by one, so what only they make null is not null.
         schema = (
-            self._non_null_schema(field.type, selection)
-            if is_null_on_error(field)
-            else self._type_schema(field.type, selection)
+            self._non_null_schema(field.type, members)
+            if all(is_null_on_error(each.field) for each in members)
+            else self._type_schema(field.type, members)
         )
         if "title" in schema:
             return schema
-        limits = get_output_limits(parent, field) if "type" in schema else {}
+        limits = get_output_limits(parent, field) if "type" in schema and not members[1:] else {}
         return {**schema, **limits, **_description_keyword(meaning_of(field))}
 
-    def _iter_fields(
-        self, parent: Any, selection: SelectionSetNode | None
-    ) -> Iterator[tuple[str, tuple[GraphQLField, SelectionSetNode | None]]]:
-        for node in self._iter_nodes(parent, selection):
-            yield _response_name(node), (parent.fields[node.name.value], node.selection_set)
+    def _list_objects(self, members: Iterable[_Member]) -> list[_Objects]:
+        """Return the objects that the values of some fields are, one for each type."""
+        objects: list[_Objects] = []
+        for member in members:
+            type = get_named_type(member.field.type)
+            types = self.schema.get_possible_types(type) if is_abstract_type(type) else [type]
+            selections = (*member.selections,)
+            objects += [_Objects(each, selections) for each in types if is_object_type(each)]
+        return objects
 
-    def _iter_nodes(self, parent: Any, selection: SelectionSetNode | None) -> Iterator[FieldNode]:
-        for node in selection.selections if selection else ():
+    def _collect(self, objects: Iterable[_Objects]) -> dict[str, list[_Member]]:
+        """Return the members of objects by response name, each once for each type that has it."""
+        collected: dict[str, list[_Member]] = {}
+        for each in objects:
+            members: dict[str, _Member] = {}
+            for selection_set in each.selections:
+                for node, is_certain in self._iter_nodes(each.type, selection_set, True):
+                    name = node.name.value
+                    field = TypeMetaFieldDef if name == TYPENAME else each.type.fields.get(name)
+                    if field is None:  # `__schema` and `__type` are of another schema
+                        continue
+                    member = _Member(each.type, field, [])
+                    member = members.setdefault(_response_name(node), member)
+                    member.is_certain |= is_certain
+                    if node.selection_set is not None:
+                        member.selections.append(node.selection_set)
+            for name, member in members.items():
+                collected.setdefault(name, []).append(member)
+        return collected
+
+    def _iter_nodes(
+        self, parent: GraphQLObjectType, selection: SelectionSetNode, is_certain: bool
+    ) -> Iterator[tuple[FieldNode, bool]]:
+        """Yield the fields that are selected of a type, and whether each is certainly there."""
+        for node in selection.selections:
+            is_there = is_certain and not node.directives
             if isinstance(node, FieldNode):
-                yield node
-            elif isinstance(node, FragmentSpreadNode):
-                yield from self._iter_nodes(parent, self.fragments[node.name.value].selection_set)
-            else:
-                raise MissingDescriptionError(f"an inline fragment in a selection of {parent.name}")
+                yield node, is_there
+                continue
+            fragment: Any = node
+            if isinstance(node, FragmentSpreadNode):
+                fragment = self.fragments[node.name.value]
+            condition = fragment.type_condition
+            type = self.schema.get_type(condition.name.value) if condition else parent
+            if type is parent or (is_abstract_type(type) and self.schema.is_sub_type(type, parent)):
+                yield from self._iter_nodes(parent, fragment.selection_set, is_there)
 
 
-def hoist_titled(schema: Any, components: dict[str, JsonSchema]) -> Any:
+def hoist_titled(schema: Any, components: dict[str, JsonSchema], prefix: str | None = None) -> Any:
     """Move each schema with a title to `components`, and refer to it.
 
-    Raises MissingDescriptionError if two different schemas have the same title.
+    With a prefix, component names begin with it, and different schemas of one title get numbers.
+    Raises MissingDescriptionError if two different schemas have the same title, without a prefix.
 
     >>> components = {}
     >>> hoist_titled({"items": {"title": "Unit", "type": "object"}}, components)
@@ -193,13 +248,21 @@ def hoist_titled(schema: Any, components: dict[str, JsonSchema]) -> Any:
     {'Unit': {'type': 'object'}}
     """
     if isinstance(schema, list):
-        return [hoist_titled(item, components) for item in schema]
+        return [hoist_titled(item, components, prefix) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    hoisted = {name: hoist_titled(value, components) for name, value in schema.items()}
+    hoisted = {name: hoist_titled(value, components, prefix) for name, value in schema.items()}
     if not isinstance(schema.get("title"), str):
         return hoisted
     title = hoisted.pop("title")
+    if prefix is not None:
+        # Anything may be the title of a body, but these are the characters of OpenAPI 3.1, 4.8.7.
+        first = name = prefix + re.sub("[^A-Za-z0-9_]", "", title).removeprefix(prefix)
+        number = 1
+        while components.get(name, hoisted) != hoisted:
+            number += 1
+            name = f"{first}{number}"
+        title = name
     if components.setdefault(title, hoisted) != hoisted:
         raise MissingDescriptionError(f"two different schemas are titled {title}")
     return {"$ref": COMPONENTS_PREFIX + title}
@@ -211,9 +274,9 @@ def _response_name(node: FieldNode) -> str:
 
 def _make_nullable(schema: JsonSchema) -> JsonSchema:
     # A titled schema is shared as a component, where it is not null; an enum lists all its values.
-    if "title" in schema or "enum" in schema or "type" not in schema:
+    if "title" in schema or "enum" in schema:
         return {"anyOf": [schema, {"type": "null"}]}
-    return {**schema, "type": [schema["type"], "null"]}
+    return {**schema, "type": [schema["type"], "null"]} if "type" in schema else schema
 
 
 def _description_keyword(description: str | None) -> JsonSchema:

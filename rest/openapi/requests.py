@@ -23,6 +23,7 @@ from graphql import (
 from rest.bodies import ALIASES, OPEN_TYPES, JsonBody, RequestBody
 from rest.endpoint_files import Endpoint
 from rest.names import to_snake_case
+from rest.openapi.example_values import make_example
 from rest.openapi.json_schemas import hoist_titled
 from rest.openapi.map_schemas import OpenApiObject
 from rest.parameters import PAGE_SIZE, TEXT_FORMS, TOTAL_COUNT, EndpointInputs
@@ -91,6 +92,9 @@ SCALAR_SCHEMAS: Final[dict[str, JsonSchema]] = {
     "Float": {"type": "number"},
     "Boolean": {"type": "boolean"},
     "DateTime": {"type": "string"},
+    "Date": {"type": "string", "format": "date"},
+    "SvgDocument": {"type": "string", "contentMediaType": "image/svg+xml"},
+    "JSON": {},
 }
 SVG_EXAMPLE: Final = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240 172">
   <g data-type="Level" data-tags="building=alder-court-main;floor=alder-court-floor-1">
@@ -104,14 +108,20 @@ SVG_EXAMPLE: Final = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240
 
 
 def describe_body(
-    request_body: RequestBody | None, inputs: EndpointInputs, components: dict[str, JsonSchema]
+    request_body: RequestBody | None,
+    inputs: EndpointInputs,
+    components: dict[str, JsonSchema],
+    prefix: str | None = None,
 ) -> OpenApiObject:
-    """Describe the request body, if there is one; its titled schemas go to `components`."""
+    """Describe the request body, if there is one.
+
+    Its titled schemas go to `components`, see `hoist_titled`.
+    """
     if request_body is None:
         return {}
     limit = f"At most {request_body.max_bytes} bytes."
     media = {
-        "schema": hoist_titled(build_body_schema(request_body, inputs.body), components),
+        "schema": hoist_titled(build_body_schema(request_body, inputs.body), components, prefix),
         "example": build_body_example(request_body, inputs.body),
     }
     return {
@@ -138,8 +148,7 @@ def describe_parameters(
     return [
         *(_describe_parameter(name, "path", source) for name, source in inputs.path.items()),
         *(_describe_parameter(item.name, "query", item.input) for item in inputs.query),
-        *(_hoist_flags([flag], _describe_flag_parameter(flag), components) for flag in flags),
-        *_describe_flags_of_parameters(inputs, components),
+        *_describe_flags(inputs, flags, components),
         *map(_parameter_reference, conditions),
         _parameter_reference("RequestId"),
     ]
@@ -164,48 +173,49 @@ def _describe_parameter(name: str, location: str, source: Input) -> OpenApiObjec
     return {"name": name, "in": location, "required": source.is_required, **value}
 
 
-def _describe_flags_of_parameters(
-    inputs: EndpointInputs, components: dict[str, OpenApiObject]
+def _describe_flags(
+    inputs: EndpointInputs, required: Iterable[str], components: dict[str, OpenApiObject]
 ) -> list[OpenApiObject]:
-    """Describe the header with the flags that parameters need, if there are any."""
-    flags = {
+    """Describe the header with the flags of the endpoint and of its parameters, if it has any."""
+    required = [*required]
+    of_parameters = {
         item.name: item.input.definition.requirement.flag
         for item in inputs.query
         if item.input.definition.requirement and item.input.definition.requirement.flag
     }
+    flags = [*dict.fromkeys([*required, *of_parameters.values()])]
     if not flags:
         return []
-    needed = ", ".join(f"`{flag}` for `{name}`" for name, flag in flags.items())
+    rules = [f"`{flag}` must be among them" for flag in required]
+    if of_parameters:
+        rules.append(", ".join(f"`{flag}` for `{name}`" for name, flag in of_parameters.items()))
     parameter = {
         "name": "Experimental-Flags",
         "in": "header",
-        "description": f"Flags separated by commas: {needed}.",
-        "schema": {"type": "string"},
-        "example": ", ".join(flags.values()),
+        **({"required": True} if required else {}),
+        "description": f"Flags separated by commas{'; ' if required else ': '}{'; '.join(rules)}.",
+        "schema": {"type": "string", **_flags_pattern(required)},
+        "example": ", ".join(flags),
     }
-    return [_hoist_flags(flags.values(), parameter, components)]
+    return [_hoist_flags(flags, parameter, components)]
 
 
-def _describe_flag_parameter(flag: str) -> OpenApiObject:
-    return {
-        "name": "Experimental-Flags",
-        "in": "header",
-        "required": True,
-        "description": f"Flags separated by commas; `{flag}` must be among them.",
-        "schema": {"type": "string", "pattern": rf"^(.*,)?[ \t]*{flag}[ \t]*(,.*)?$"},
-        "example": flag,
-    }
+def _flags_pattern(flags: Sequence[str]) -> JsonSchema:
+    patterns = [rf"(.*,)?[ \t]*{flag}[ \t]*(,.*)?$" for flag in flags]
+    if len(patterns) > 1:
+        patterns = [f"(?={pattern})" for pattern in patterns]
+    return {"pattern": "^" + "".join(patterns)} if patterns else {}
 
 
 def describe_parameter_value(source: Input) -> JsonSchema:
     """Return description, schema and example of an input in a path or a query."""
+    example = source.definition.example
     if form := TEXT_FORMS.get(get_named_type(source.type).name):
         return {
             "description": f"{source.description.removesuffix('.')}{form.description}",
             "schema": form.json_schema,
-            "example": form.write_example(source.definition.example),
+            **({} if example is None else {"example": form.write_example(example)}),
         }
-    example = source.definition.example
     text = PARAMETER_TEXTS.get(source.variable, source.description)
     schema = _build_schema(source.argument)
     if schema.get("type") == "array":
@@ -242,11 +252,12 @@ def build_body_example(body: RequestBody, inputs: Sequence[Input]) -> Any:
     """Return the example of a body, made of the examples of its inputs."""
     if not isinstance(body, JsonBody):
         return SVG_EXAMPLE
-    examples = {
-        to_snake_case(source.variable): source.definition.example
-        for source in inputs
-        if source.definition.example is not None
-    }
+    examples: dict[str, Any] = {}
+    for source in inputs:
+        if (example := source.definition.example) is None and source.is_required:
+            example = make_example(_value_schema(source.argument), to_snake_case(source.variable))
+        if example is not None:
+            examples[to_snake_case(source.variable)] = example
     return examples if [*examples] == [DATA] else {DATA: examples}
 
 
@@ -259,7 +270,7 @@ def _value_schema(source: GraphQLArgument | GraphQLInputField) -> JsonSchema:
     if "title" in schema or "enum" in schema:
         # A component is shared, and an enum with null gets a class of its own in some clients.
         return {"anyOf": [schema, {"type": "null"}]}
-    return {**schema, "type": [schema["type"], "null"]}
+    return {**schema, "type": [schema["type"], "null"]} if "type" in schema else schema
 
 
 def _build_schema(source: GraphQLArgument | GraphQLInputField) -> JsonSchema:
@@ -288,7 +299,7 @@ def _non_null_schema(input_type: GraphQLInputType) -> JsonSchema:
         return _input_type_schema(nullable)
     if isinstance(nullable, GraphQLEnumType):
         return {"type": "string", "enum": [*nullable.values]}
-    return SCALAR_SCHEMAS[nullable.name]
+    return dict(SCALAR_SCHEMAS[nullable.name])
 
 
 def _input_type_schema(input_type: GraphQLInputObjectType) -> JsonSchema:
