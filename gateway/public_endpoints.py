@@ -7,7 +7,7 @@ import mimetypes
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextlib import suppress
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -18,8 +18,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
+from gateway.authentication import find_api_key
 from gateway.exchange import Header, accepts_html
 from gateway.responses import CachedResponse, SharedResponses
+from resolvers.request.caller import Caller
 from rest.dispatch import Handler, PathRoute
 from rest.errors import (
     ERRORS_PATH,
@@ -210,6 +212,13 @@ def _read_page(name: str) -> str:
 
 _VARY_ACCEPT = (b"vary", b"Accept, Accept-Encoding")
 _START_PAGE = "start page"
+_JSON = "/v1/openapi.json"
+_YAML = "/v1/openapi.yaml"
+
+Authenticate = Callable[[Request], Awaitable[Caller]]
+"""Returns the caller of a request. Raises HttpError."""
+LoadContracts = Callable[[], Awaitable[tuple[Hashable, Sequence[str]]]]
+"""Returns the contracts of the operator's own endpoints, and the version of all of them."""
 
 
 class OpenApiEndpoints:
@@ -217,16 +226,28 @@ class OpenApiEndpoints:
 
     Each document is rendered once, in a thread, and so is each of its encodings: anyone may request
     it, and writing YAML takes seconds.
+
+    With a valid key, the description has the operator's own endpoints, too.
     """
 
-    def __init__(self, base_url: str | None) -> None:
+    def __init__(
+        self,
+        base_url: str | None,
+        authenticate: Authenticate | None = None,
+        load_contracts: LoadContracts | None = None,
+    ) -> None:
         self._base_url = base_url
+        self._authenticate = authenticate
+        self._load_contracts = load_contracts
         self._documents = SharedResponses()
+        self._version: Hashable = None
+        self._own_documents = SharedResponses()
+        """The description with own endpoints, of the newest version of these."""
         self._makers: dict[str, Callable[[], CachedResponse]] = {
             ROOT_PATH: lambda: _keep_json(build_root(base_url), _VARY_ACCEPT),
             INDEX_PATH: lambda: _keep_json(build_index(GRAPHQL_SCHEMA, base_url)),
-            "/v1/openapi.json": lambda: _keep_json(self._description),
-            "/v1/openapi.yaml": lambda: _keep(self._write_yaml(), "application/yaml"),
+            _JSON: lambda: self._keep_description(_JSON),
+            _YAML: lambda: self._keep_description(_YAML),
             "/v1/bundle.schema.json": lambda: _keep(
                 orjson.dumps(build_bundle_schema()), "application/schema+json"
             ),
@@ -254,8 +275,22 @@ class OpenApiEndpoints:
 
     async def _respond(self, path: str, request: Request) -> ASGIApp:
         """Return a document; at `/`, where everything is, browsers get a page."""
+        key = find_api_key(request.scope)
+        if path in (_JSON, _YAML) and self._authenticate and (key.text or key.is_repeated):
+            await self._authenticate(request)
+            if self._load_contracts is not None:
+                return await self._get_own_document(path, *await self._load_contracts())
         is_page = path == ROOT_PATH and accepts_html(request.headers.get("accept", ""))
         return await self.get_document(_START_PAGE if is_page else path)
+
+    async def _get_own_document(
+        self, path: str, version: Hashable, contracts: Sequence[str]
+    ) -> CachedResponse:
+        """Return the description with own endpoints; that of an older version is not kept."""
+        if version != self._version:
+            self._version, self._own_documents = version, SharedResponses()
+        make = partial(self._keep_description, path, contracts)
+        return await self._own_documents.get_or_make(path, make)
 
     @cached_property
     def _description(self) -> dict[str, Any]:
@@ -263,10 +298,14 @@ class OpenApiEndpoints:
 
         return description.build_description(GRAPHQL_SCHEMA, self._base_url)
 
-    def _write_yaml(self) -> bytes:
+    def _keep_description(self, path: str, contracts: Sequence[str] = ()) -> CachedResponse:
+        from rest.openapi import contracts as own
         from rest.openapi import description
 
-        return description.to_yaml(self._description).encode()
+        described = own.add_contracts(self._description, contracts)
+        if path == _JSON:
+            return _keep_json(described)
+        return _keep(description.to_yaml(described).encode(), "application/yaml")
 
 
 async def _report_parameters(handler: Handler, request: Request) -> ASGIApp:

@@ -114,7 +114,9 @@ class _Comparison:
 
     def compare(self) -> Iterator[Change]:
         """Yield the changes of permissions, parameters, body and responses."""
-        was, now = ({*each.operation.get("x-permission", "").split(", ")} for each in self._sides)
+        was, now = (
+            {*each.operation.get("x-permission", "").split(", ")} - {""} for each in self._sides
+        )
         for name in sorted(now - was):
             yield Change(True, f"the key needs the permission {name} now")
         for name in sorted(was - now):
