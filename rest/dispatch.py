@@ -54,8 +54,12 @@ class PathRoute:
             parameters[name] = text if not text or ID.check(text) is None else None
         return parameters
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Respond with the method's handler."""
+    async def handle(
+        self, path_segments: Sequence[str | None], scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Respond with the method's handler to a request for this path."""
+        scope[SCOPE_ROUTE] = self.path
+        scope["path_params"] = self.read_parameters(path_segments)
         request = Request(scope, receive, send)
         handler = self.handlers.get(scope["method"])
         response: ASGIApp
@@ -73,39 +77,17 @@ class PathRoute:
         await response(scope, receive, send)
 
 
-class PathRouter:
-    """An application with all paths in one tree of segments: routing costs the same for any number.
+class RouteTree:
+    """All paths in one tree of segments: to find one costs the same for any number."""
 
-    `list_routes` is called by the first request: no gateway needs its routes to begin to serve.
-    `others` answers all other requests, and what is not HTTP.
-    """
-
-    def __init__(self, list_routes: Callable[[], Iterable[PathRoute]], others: ASGIApp) -> None:
-        self._list_routes = list_routes
-        self._others = others
-
-    @cached_property
-    def _tree(self) -> SegmentTree:
-        tree: SegmentTree = {}
-        for route in self._list_routes():
-            branch = tree
+    def __init__(self, routes: Iterable[PathRoute]) -> None:
+        self._tree: SegmentTree = {}
+        for route in routes:
+            branch = self._tree
             for segment in route.segments:
                 branch = branch.setdefault(ANY_SEGMENT if segment.startswith("{") else segment, {})
             branch[END_OF_PATH] = route
-        _extend_literals(tree)
-        return tree
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Respond with the route that fits the path; it looks at the method."""
-        if scope["type"] == "http":
-            segments = split_path(scope)
-            route = self.find(segments)
-            if route is not None:
-                scope[SCOPE_ROUTE] = route.path
-                scope["path_params"] = route.read_parameters(segments)
-                await route.handle(scope, receive, send)
-                return
-        await self._others(scope, receive, send)
+        _extend_literals(self._tree)
 
     def find(self, path_segments: Sequence[str | None]) -> PathRoute | None:
         """Return the route that fits; a literal segment goes before a parameter."""
@@ -116,6 +98,32 @@ class PathRouter:
                 return None
         route: PathRoute | None = branch.get(END_OF_PATH)
         return route
+
+
+class PathRouter:
+    """An application with the routes of some paths.
+
+    `list_routes` is called by the first request: no gateway needs its routes to begin to serve.
+    `others` answers all other requests, and what is not HTTP.
+    """
+
+    def __init__(self, list_routes: Callable[[], Iterable[PathRoute]], others: ASGIApp) -> None:
+        self._list_routes = list_routes
+        self._others = others
+
+    @cached_property
+    def _tree(self) -> RouteTree:
+        return RouteTree(self._list_routes())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Respond with the route that fits the path; it looks at the method."""
+        if scope["type"] == "http":
+            segments = split_path(scope)
+            route = self._tree.find(segments)
+            if route is not None:
+                await route.handle(segments, scope, receive, send)
+                return
+        await self._others(scope, receive, send)
 
 
 def _extend_literals(tree: SegmentTree) -> None:

@@ -18,6 +18,7 @@ from rest.endpoint_files import Endpoint, built_in_endpoints
 from rest.errors import HttpError, from_graphql_error, invalid_input_error, not_found_error
 from rest.parameters import FIELDS, EndpointInputs
 from rest.responses import (
+    BYTES_IN_PART,
     DATA,
     ENCODED_RESPONSE_HEADERS,
     RESPONSE_HEADERS,
@@ -33,6 +34,7 @@ from rest.scope_members import SCOPE_DEPRECATION, SCOPE_OPERATION
 from schema.compiler.coercion import has_more_items
 from schema.errors import UnavailableCause, UnavailableError
 from schema.execution import (
+    Budget,
     Caller,
     Context,
     Executor,
@@ -42,6 +44,7 @@ from schema.execution import (
     run_in_thread,
 )
 from schema.operation_inputs import ID, MAX_REPORTED_ERRORS
+from schema.query_size import estimate_bytes
 
 MAX_BYTES_IN_EVENT_LOOP = 256_000
 """A larger body is parsed in a thread: this takes up to 2 ms."""
@@ -85,6 +88,9 @@ class RequestServices(Protocol):
     ) -> OperationResult:
         """Run an operation."""
 
+    def depend_on(self, endpoint: Endpoint, context: Context) -> None:
+        """Note that a response, which is being created, is that of a saved endpoint."""
+
     async def get_or_create_response(
         self,
         key: CacheKey,
@@ -111,7 +117,10 @@ class EndpointHandler:
         self.service = service
         self.changed = changed
         """The handler of the resource that conditional requests to this endpoint are about."""
-        self.operation: Operation = service.executor.prepare(endpoint.document)
+        self.is_saved = bool(endpoint.source)
+        self.operation: Operation = service.executor.prepare(
+            endpoint.document, is_limited=self.is_saved
+        )
         self.inputs = EndpointInputs.read(service.executor.schema, endpoint, self.operation)
         self.guarded_parameters = [
             (parameter.name, requirement)
@@ -148,7 +157,11 @@ class EndpointHandler:
         scope[SCOPE_OPERATION] = self.operation.name
         if endpoint.deprecation is not None:
             scope[SCOPE_DEPRECATION] = endpoint.deprecation
-        caller = await self.service.authenticate(request)
+        return await self.respond(request, await self.service.authenticate(request))
+
+    async def respond(self, request: Request, caller: Caller) -> ASGIApp:
+        """Respond to a request of an authenticated caller."""
+        endpoint, scope = self.endpoint, request.scope
         if self.operation.requirements:
             self._check_requirements(caller)
         if self.guarded_parameters and scope["query_string"]:
@@ -175,7 +188,7 @@ class EndpointHandler:
         if not self.is_cacheable:
             return await make_response()
         key = (
-            endpoint.path,
+            endpoint,
             orjson.dumps(variables, option=SORT_KEYS),
             # Flags and permissions were checked above; of the caller, only the scope changes what
             # is read.
@@ -194,6 +207,10 @@ class EndpointHandler:
         filters: list[tuple[str, str]],
         fields: tuple[str, ...] | None,
     ) -> Response:
+        if self.is_saved:
+            self.service.depend_on(self.endpoint, context)
+            context.budget.max_bytes = self.service.executor.limits.response_bytes
+            self._check_size(variables)
         if self.endpoint.body is not None:
             await self._check_inputs(variables, self.endpoint.body)
         work = self._run_operation(variables, context)
@@ -201,7 +218,13 @@ class EndpointHandler:
             work = run_while_connected(work, request.receive)
         path, path_params = self.endpoint.path, request.scope["path_params"]
         url = RequestUrl(context.base_url, filters, fields, path, path_params)
-        return await self._build_response(await work, url)
+        return await self._build_response(await work, url, context.budget)
+
+    def _check_size(self, variables: dict[str, Any]) -> None:
+        try:
+            self.service.executor.check_size(self.operation, variables)
+        except RequestError as error:
+            raise from_graphql_error(error) from error
 
     def build_check(
         self, precondition: Precondition, request: Request
@@ -224,7 +247,7 @@ class EndpointHandler:
                     error.message, error.cause or UnavailableCause.WRITE_CONFLICT
                 ) from error
             url = RequestUrl(context.base_url, filters, fields, path, path_params)
-            response = await self._build_response(data, url)
+            response = await self._build_response(data, url, context.budget)
             precondition.check(compute_etag(bytes(response.body), response.raw_headers))
 
         return check
@@ -282,7 +305,9 @@ class EndpointHandler:
         errors = await run_in_thread(find_errors) if is_large else find_errors()
         return {body.to_path(error.path): [error.message] for error in errors}
 
-    async def _build_response(self, result: dict[str, Any], request_url: RequestUrl) -> Response:
+    async def _build_response(
+        self, result: dict[str, Any], request_url: RequestUrl, budget: Budget
+    ) -> Response:
         form = self.endpoint.form
         formed = form.wrap(result, request_url)
         body = formed.body
@@ -294,7 +319,14 @@ class EndpointHandler:
         if not isinstance(body, bytes):
             data = body.get(DATA) if isinstance(body, dict) else None
             is_long = isinstance(data, list) and len(data) > MAX_ITEMS_IN_EVENT_LOOP
-            body = await write_json(body) if is_long else orjson.dumps(body)
+            if self.is_saved:  # which may have long lists anywhere
+                is_long = estimate_bytes(body) > BYTES_IN_PART
+            try:
+                budget.check_least(budget.drawing_bytes)
+                body = await write_json(body, budget.check_least) if is_long else orjson.dumps(body)
+                budget.check_response(len(body))
+            except RequestError as error:
+                raise from_graphql_error(error) from error
         media_type = formed.media_type or form.media_type
         headers = ENCODED_RESPONSE_HEADERS
         if formed.headers:
@@ -349,7 +381,7 @@ class DeferredHandler:
         service: RequestServices,
         changed: "DeferredHandler | None",
     ) -> None:
-        self._endpoint = endpoint
+        self.endpoint = endpoint
         self._service = service
         self._changed = changed
 
@@ -357,24 +389,28 @@ class DeferredHandler:
     def prepared(self) -> EndpointHandler:
         """The handler itself. Raises InvalidOperationError if its document is invalid."""
         changed = None if self._changed is None else self._changed.prepared
-        return EndpointHandler(self._endpoint, self._service, changed)
+        return EndpointHandler(self.endpoint, self._service, changed)
 
     def __call__(self, request: Request) -> Awaitable[ASGIApp]:
         """Respond to a request."""
         return self.prepared(request)
 
 
-def build_routes(
-    service: RequestServices,
-    endpoints: Iterable[Endpoint] | None = None,
-) -> list[PathRoute]:
-    """Return a route for each path of some endpoints, by default of the built-in ones."""
+def build_handlers(
+    service: RequestServices, endpoints: Iterable[Endpoint] | None = None
+) -> dict[str, DeferredHandler]:
+    """Return the handlers of some endpoints by name, by default of the built-in ones."""
+    handlers: dict[str, DeferredHandler] = {}
     endpoints = built_in_endpoints() if endpoints is None else endpoints
-    handlers: dict[str, dict[str, Handler]] = {}
-    by_name: dict[str, DeferredHandler] = {}
     for endpoint in sorted(endpoints, key=lambda each: bool(each.changes)):
         # What an endpoint changes is before it.
-        handler = DeferredHandler(endpoint, service, by_name.get(endpoint.changes))
-        by_name[endpoint.name] = handler
-        handlers.setdefault(endpoint.path, {})[endpoint.method] = handler
-    return [PathRoute(path, by_method) for path, by_method in handlers.items()]
+        handlers[endpoint.name] = DeferredHandler(endpoint, service, handlers.get(endpoint.changes))
+    return handlers
+
+
+def build_routes(handlers: Iterable[DeferredHandler]) -> list[PathRoute]:
+    """Return a route for each path that handlers have."""
+    by_path: dict[str, dict[str, Handler]] = {}
+    for handler in handlers:
+        by_path.setdefault(handler.endpoint.path, {})[handler.endpoint.method] = handler
+    return [PathRoute(path, by_method) for path, by_method in by_path.items()]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from graphql import ExecutionResult, GraphQLError, GraphQLSchema
 
 from resolvers.request.caller import Caller as Caller
+from resolvers.request.context import Budget as Budget
 from resolvers.request.context import Cache, limit_read, limit_write
 from resolvers.request.context import Context as Context
 from resolvers.request.errors import LimitExceededError
@@ -31,7 +32,8 @@ from schema.operations import InvalidOperationError as InvalidOperationError
 from schema.operations import Operation as Operation
 from schema.operations import check_size, parse_client_operation, parse_operation
 from schema.operations import limit_exceeded_error as limit_exceeded_error
-from schema.query_limits import QueryLimits
+from schema.query_limits import QueryLimits as QueryLimits
+from schema.query_size import OperationMeasure
 
 MAX_LOGGED_REASONS = 100
 """Operations and reasons that are remembered, so that each is logged once in a while."""
@@ -147,15 +149,22 @@ class Executor:
             weigh=lambda _, operation: operation.size_bytes,
         )
 
-    def prepare(self, text: str, name: str | None = None) -> Operation:
-        """Parse and compile an operation of our own, without limits.
+    def prepare(self, text: str, name: str | None = None, *, is_limited: bool = False) -> Operation:
+        """Parse and compile an operation that is run again and again.
 
-        Raises InvalidOperationError.
+        One that `is_limited` is for `check_size` before each run. Raises InvalidOperationError.
         """
         operation = parse_operation(self.schema, text, name)
+        if is_limited:
+            operation.measure = OperationMeasure(self.schema, operation.document, operation.node)
         if self.compile_queries:
             operation.compile(self.schema).generate_code()
         return operation
+
+    def check_size(self, operation: Operation, variables: Mapping[str, Any]) -> None:
+        """Raise LimitExceededError if a limited operation exceeds a limit with these variables."""
+        if operation.measure is not None:
+            operation.measure.check(variables, self.limits)
 
     def get_client_operation(
         self, text: str, name: str | None, variables: Mapping[str, Any]

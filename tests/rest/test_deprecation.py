@@ -38,8 +38,8 @@ TABLE = (replace(UNITS, deprecation=DEPRECATION), endpoint("/v1/units/{unit}"))
 @pytest.fixture
 def service(world: World, monkeypatch: pytest.MonkeyPatch) -> Gateway:
     """A gateway with a deprecated endpoint, and one that is not; not started yet."""
-    build = partial(endpoints.build_routes, endpoints=TABLE)
-    monkeypatch.setattr(endpoints, "build_routes", build)
+    build = partial(endpoints.build_handlers, endpoints=TABLE)
+    monkeypatch.setattr(endpoints, "build_handlers", build)
     return Gateway(world.settings())
 
 

@@ -9,10 +9,9 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from starlette.applications import Starlette
 
 from rest import dispatch
-from rest.dispatch import PathRoute, PathRouter, decode_segment, run_while_connected, split_path
+from rest.dispatch import PathRoute, RouteTree, decode_segment, run_while_connected, split_path
 from rest.scope_members import ClientDisconnectedError
 from tests.fixtures import HIDDEN, ODD_IDS
 from tests.rest.error_bodies import read_error
@@ -24,7 +23,7 @@ PATHS = (
     "/v1/maps/{map}/units/{unit}",
     "/v1/maps/parse",
 )
-ROUTES = PathRouter(lambda: [PathRoute(path, {}) for path in PATHS], Starlette())
+ROUTES = RouteTree(PathRoute(path, {}) for path in PATHS)
 
 
 def found(raw_path: bytes) -> tuple[str, dict[str, str | None]] | None:
@@ -62,7 +61,7 @@ def test_a_segment_that_is_named_goes_before_any(raw_path: bytes) -> None:
 @pytest.mark.parametrize("end", ["", "/x"])
 def test_a_segment_that_is_named_sooner_goes_before_one_that_is_named_later(end: str) -> None:
     paths = (f"/{{kind}}/latest{end}", f"/units/{{unit}}{end}")
-    routes = PathRouter(lambda: [PathRoute(path, {}) for path in paths], Starlette())
+    routes = RouteTree(PathRoute(path, {}) for path in paths)
     route = routes.find(["", "units", "latest", *end.split("/")[1:]])
     assert route is not None and route.path == paths[1]
 

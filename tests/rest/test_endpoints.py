@@ -18,7 +18,8 @@ from starlette.responses import Response
 
 from resolvers.request.caller import FLAGS, PERMISSIONS
 from rest.dispatch import PathRouter
-from rest.endpoints import CacheKey, EndpointHandler, build_routes
+from rest.endpoint_files import Endpoint
+from rest.endpoints import CacheKey, EndpointHandler, build_handlers, build_routes
 from rest.errors import HttpError
 from schema.execution import (
     Caller,
@@ -58,7 +59,7 @@ class Endpoints:
 
     @cached_property
     def app(self) -> PathRouter:
-        return PathRouter(lambda: build_routes(self), Starlette())
+        return PathRouter(lambda: build_routes(build_handlers(self).values()), Starlette())
 
     async def authenticate(self, request: Request) -> Caller:
         if self.caller is None:
@@ -77,6 +78,9 @@ class Endpoints:
         self, operation: Operation, variables: dict[str, Any], context: Context
     ) -> OperationResult:
         return await self.executor.run(operation, variables, context)
+
+    def depend_on(self, endpoint: Endpoint, context: Context) -> None:
+        raise NotImplementedError
 
     async def get_or_create_response(
         self,
@@ -114,7 +118,7 @@ def endpoints(prepared: Endpoints) -> Endpoints:
 
 
 def test_every_endpoint_of_the_table_has_one_handler(endpoints: Endpoints) -> None:
-    routes = build_routes(endpoints)
+    routes = build_routes(build_handlers(endpoints).values())
     assert max(Counter(route.path for route in routes).values()) == 1
     handled = {
         (method, route.path) for route in routes for method in route.handlers if method != "HEAD"

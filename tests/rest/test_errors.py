@@ -7,12 +7,13 @@ from urllib.parse import quote
 import httpx
 import pytest
 from graphql import GraphQLError
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.middleware import RequestMiddleware
 from resolvers.request.errors import DeadlineExceededError
-from rest.dispatch import PathRoute
+from rest.dispatch import PathRoute, PathRouter
 from rest.errors import (
     ERROR_CODES,
     STATUS_BY_CODE,
@@ -174,7 +175,7 @@ async def test_an_unexpected_exception_in_a_handler_is_masked() -> None:
         raise ZeroDivisionError("secret detail")
 
     route = PathRoute("/v1/units", {"GET": fail})
-    transport = httpx.ASGITransport(RequestMiddleware(route.handle))
+    transport = httpx.ASGITransport(RequestMiddleware(PathRouter(lambda: [route], Starlette())))
     async with httpx.AsyncClient(transport=transport, base_url="https://x") as client:
         assert_is_error(await client.get("/v1/units"), 500, "Server error")
 
