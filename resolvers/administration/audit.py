@@ -55,6 +55,11 @@ class Permission(DescribedEnum):
         caller.EXPLAIN_PERMISSION,
         "See how the service carries out the key's own requests.",
     )
+    READ_ENDPOINTS = caller.READ_ENDPOINTS_PERMISSION, "Read how saved endpoints are defined."
+    WRITE_ENDPOINTS = (
+        caller.WRITE_ENDPOINTS_PERMISSION,
+        "Save operations as endpoints of REST, and remove them.",
+    )
     ADMIN = (
         caller.ADMIN_PERMISSION,
         "Administer keys, imports, maps and the audit log; only of a key for all assets.",
@@ -71,6 +76,8 @@ class AuditAction(DescribedEnum):
     CATALOG_RESTORED = "catalog.restored", "A backup was restored."
     DOCUMENTS_REGISTERED = "documents.registered", "Trusted documents were registered."
     DOCUMENTS_REMOVED = "documents.removed", "Trusted documents were removed."
+    ENDPOINTS_REMOVED = "endpoints.removed", "Saved endpoints were removed."
+    ENDPOINTS_SAVED = "endpoints.saved", "Operations were saved as endpoints."
     KEY_CREATED = "key.created", "A key was created."
     KEY_DELETED = "key.deleted", "A key was deleted."
     KEY_REVOKED = "key.revoked", "A key was revoked."

@@ -55,6 +55,8 @@ Action: TypeAlias = Literal[
     "catalog.restored",
     "documents.registered",
     "documents.removed",
+    "endpoints.removed",
+    "endpoints.saved",
     "key.created",
     "key.deleted",
     "key.revoked",

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from storage.administration import api_keys
+from storage.administration.saved_endpoints import ENDPOINTS_COLLECTION
 from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
 from storage.catalog import RECORD_TYPES
 from storage.records.kinds import Document, RecordType
@@ -64,6 +65,7 @@ PARTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     **{kind.name: _list_parts(kind) for kind in (*RECORD_TYPES, TOMBSTONES)},
     api_keys.KEYS_COLLECTION: (_KEY, _DIGEST),
     DOCUMENTS_COLLECTION: (_KEY,),
+    ENDPOINTS_COLLECTION: (_KEY,),
 }
 """The parts of each collection, as the fields that tell them apart."""
 

@@ -1,9 +1,16 @@
-"""Caches of records by key, and of trusted documents by digest."""
+"""Caches of records by key, of trusted documents by digest, and of the saved endpoints."""
 
+import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from storage.administration.saved_endpoints import (
+    ENDPOINTS_COLLECTION,
+    SavedEndpoint,
+    list_endpoints,
+)
 from storage.administration.trusted_documents import DOCUMENTS_COLLECTION, find_document
 from storage.cache.cache import MISSING, Cache
 from storage.cache.change_feed import ChangeFeed
@@ -95,3 +102,50 @@ class TrustedDocumentCache:
         text = None if document is None else document.text
         self._texts.put(id, text, snapshot, whole(DOCUMENTS_COLLECTION))
         return text
+
+
+UNCONFIRMED_SECONDS = 0.5
+"""How long the endpoints are used while it is not known whether they have changed."""
+
+
+class SavedEndpointCache:
+    """All saved endpoints, read again once any has changed."""
+
+    def __init__(self, database: driver.Database, feed: ChangeFeed) -> None:
+        self._database = database
+        self._feed = feed
+        self._current: Cache[str, Sequence[SavedEndpoint]] = Cache(max_entries=1, feed=feed)
+        self._latest: Sequence[SavedEndpoint] = ()
+        self._read_at = float("-inf")
+        self._reading: asyncio.Task[Sequence[SavedEndpoint]] | None = None
+
+    def get(self) -> Sequence[SavedEndpoint] | None:
+        """Return the endpoints, the same object until one changes; None if one may have."""
+        return self._current.get(ENDPOINTS_COLLECTION)
+
+    async def load(self) -> Sequence[SavedEndpoint]:
+        """Return the endpoints of this moment. Raises UnavailableError."""
+        current = self.get()
+        if current is not None:
+            return current
+        # Without the stream of changes, no flood of requests reads more often than this.
+        is_recent = time.monotonic() - self._read_at < UNCONFIRMED_SECONDS
+        if is_recent and self._feed.take_snapshot() is None:
+            return self._latest
+        if self._reading is not None and not self._reading.done():
+            await asyncio.shield(self._reading)
+            # It may have begun before a change that this request must see.
+            if (current := self.get()) is not None:
+                return current
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read())
+        return await asyncio.shield(self._reading)
+
+    async def _read(self) -> Sequence[SavedEndpoint]:
+        began, snapshot = time.monotonic(), self._feed.take_snapshot()
+        found = await list_endpoints(self._database)
+        if found != self._latest:
+            self._latest = found
+        self._read_at = began
+        self._current.put(ENDPOINTS_COLLECTION, self._latest, snapshot, whole(ENDPOINTS_COLLECTION))
+        return self._latest

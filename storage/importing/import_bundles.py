@@ -23,6 +23,7 @@ import msgspec
 
 from storage import catalog
 from storage.administration import api_keys, audit, import_lease
+from storage.administration.saved_endpoints import ENDPOINTS_COLLECTION
 from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
 from storage.attribute_assignments import write_assignments
 from storage.bundles.drawings import ParsedSource, SourceError, read_source
@@ -490,6 +491,7 @@ SWITCHED_COLLECTIONS = (
     api_keys.KEYS_COLLECTION,
     api_keys.USES_COLLECTION,
     DOCUMENTS_COLLECTION,
+    ENDPOINTS_COLLECTION,
     TOMBSTONES.name,
     MIGRATIONS_COLLECTION,
 )

@@ -9,6 +9,7 @@ import msgspec
 
 from storage import routing_inputs
 from storage.administration import api_keys, audit
+from storage.administration.saved_endpoints import ENDPOINTS_COLLECTION
 from storage.administration.trusted_documents import DOCUMENT_INDEXES, DOCUMENTS_COLLECTION
 from storage.catalog import RECORD_TYPES
 from storage.errors import MigrationRunningError
@@ -156,6 +157,7 @@ PLAIN_COLLECTIONS = (
     api_keys.USES_COLLECTION,
     TOMBSTONES.name,
     DOCUMENTS_COLLECTION,
+    ENDPOINTS_COLLECTION,
 )
 """The collections without validator. They are created before they are used: transactions that
 create a collection conflict with each other, and no snapshot has a collection that was created

@@ -1,0 +1,138 @@
+"""Saved endpoints: the GraphQL operations that operators have made endpoints of REST."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from storage.administration import audit
+from storage.administration.audit import AuditChange, AuditEntry, AuditTarget, Operation
+from storage.mongo import driver
+from storage.records.kinds import Document, current_timestamp
+from storage.write_guards import CONDITIONAL_WRITES_COLLECTION
+
+ENDPOINTS_COLLECTION: Final = "endpoints"
+MAX_ENDPOINTS: Final = 2_000
+MAX_CHARACTERS: Final = 8_000_000
+"""Of all texts together: each worker keeps them in memory."""
+_GUARD: Final = "\0endpoints"
+"""The counter that every change writes, so that of two at the same time one sees the other."""
+_CONTRACT: Final = "contract"
+
+
+class SavedEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """An endpoint as it was saved."""
+
+    name: str
+    method: str
+    path: str
+    changes: str = ""
+    """The name of the endpoint that reads what this one writes; empty if there is none."""
+    text: str
+    """The operation with its fragments, as it was written."""
+    contract: str = ""
+    """What callers rely on, as JSON; empty where it was not read."""
+    saved_at: str = ""
+
+
+class EndpointChanges(NamedTuple):
+    """What is to be written: endpoints that are new, or changed, and the names of others."""
+
+    added: Sequence[SavedEndpoint]
+    changed: Sequence[SavedEndpoint]
+    removed: Sequence[str]
+
+
+class EndpointPlan(NamedTuple):
+    """What a change of saved endpoints does."""
+
+    changes: EndpointChanges
+    unchanged: Sequence[SavedEndpoint]
+    breaking: Sequence[str]
+    """What breaks callers, each as a sentence that begins with the endpoint's name."""
+
+
+Decide = Callable[[Mapping[str, SavedEndpoint]], EndpointChanges]
+"""Decides by the endpoints of this moment, by name; what it raises ends the change."""
+
+
+async def change_endpoints(
+    database: driver.Database,
+    origin: audit.Origin | None,
+    names: Collection[str],
+    decide: Decide,
+) -> EndpointChanges:
+    """Write what `decide` makes of the saved endpoints: all of it, or nothing.
+
+    Those of `names` have their contracts then. Raises UnavailableError.
+    """
+
+    async def change(session: driver.Session) -> tuple[EndpointChanges, AuditEntry]:
+        counters = database[CONDITIONAL_WRITES_COLLECTION]
+        where = {"_id": _GUARD}
+        await counters.update_one(where, {"$inc": {"count": 1}}, upsert=True, session=session)
+        changes = decide(await _read_endpoints(database, names, session))
+        collection, now = database[ENDPOINTS_COLLECTION], current_timestamp()
+        gone = [*changes.removed, *(each.name for each in changes.changed)]
+        if gone:
+            await collection.delete_many({"_id": {"$in": gone}}, session=session)
+        if saved := [_to_stored(each, now) for each in (*changes.added, *changes.changed)]:
+            await collection.insert_many(saved, session=session)
+        return changes, _build_entry(changes)
+
+    return await audit.run_audited(database, origin, change)
+
+
+async def list_endpoints(
+    database: driver.Database, *, with_contracts: bool = False
+) -> list[SavedEndpoint]:
+    """Return all endpoints of one moment, by name. Raises UnavailableError."""
+    with driver.translate_errors():
+        left_out = None if with_contracts else {_CONTRACT: False}
+        stored = await database[ENDPOINTS_COLLECTION].find({}, left_out).to_list(None)
+    return sorted(map(_from_stored, stored), key=lambda each: each.name)
+
+
+async def find_endpoint(database: driver.Database, name: str) -> SavedEndpoint | None:
+    """Return an endpoint with its contract. Raises UnavailableError."""
+    with driver.translate_errors():
+        stored = await database[ENDPOINTS_COLLECTION].find_one({"_id": {"$eq": name}})
+    return None if stored is None else _from_stored(stored)
+
+
+async def _read_endpoints(
+    database: driver.Database, names: Collection[str], session: driver.Session
+) -> dict[str, SavedEndpoint]:
+    is_named = {"$in": ["$_id", {"$literal": [*names]}]}
+    fields = {
+        **dict.fromkeys(SavedEndpoint.__struct_fields__, True),
+        _CONTRACT: {"$cond": [is_named, f"${_CONTRACT}", ""]},
+    }
+    stored = await database[ENDPOINTS_COLLECTION].find({}, fields, session=session).to_list(None)
+    return {each["_id"]: _from_stored(each) for each in stored}
+
+
+def _to_stored(endpoint: SavedEndpoint, now: str) -> Document:
+    stored: Document = msgspec.to_builtins(endpoint)
+    return {"_id": endpoint.name, **stored, "saved_at": now}
+
+
+def _from_stored(stored: Document) -> SavedEndpoint:
+    return msgspec.convert(stored, SavedEndpoint)
+
+
+def _build_entry(changes: EndpointChanges) -> AuditEntry:
+    names: Mapping[Operation, list[str]] = {
+        "inserted": [each.name for each in changes.added],
+        "updated": [each.name for each in changes.changed],
+        "removed": [*changes.removed],
+    }
+    audited = [
+        AuditChange.of_all(ENDPOINTS_COLLECTION, operation, sorted(ids))
+        for operation, ids in names.items()
+        if ids
+    ]
+    ids = [id for change in audited for id in change.ids]
+    target = AuditTarget(ENDPOINTS_COLLECTION, ids[: audit.MAX_LISTED_IDS])
+    is_saved = changes.added or changes.changed
+    return AuditEntry("endpoints.saved" if is_saved else "endpoints.removed", target, audited)
