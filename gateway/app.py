@@ -14,12 +14,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway import public_endpoints
 from gateway.authentication import Authenticator, BadKeyThrottle, PresentedKey
+from gateway.endpoint_editor import EndpointEditor
 from gateway.exchange import (
     SCOPE_AUTHENTICATED_KEY,
     SCOPE_WAITED_SECONDS,
     get_client_address,
 )
-from gateway.explain import build_explained_routes
+from gateway.explain import build_explained_route
 from gateway.graphql.endpoint import GraphQLEndpoint, serialize_result
 from gateway.graphql.request import DocumentSource
 from gateway.graphql.streams import StreamKeys, Streams, StreamServices
@@ -28,6 +29,7 @@ from gateway.middleware import RequestMiddleware
 from gateway.public_endpoints import HealthEndpoints, OpenApiEndpoints
 from gateway.rate_limits import RateLimiter
 from gateway.response_cache import FastPath
+from gateway.saved_endpoints import SavedEndpoints, SavedRouter
 from gateway.server.admission import Admission
 from gateway.server.config import Application, SharedMemory
 from gateway.settings import Settings
@@ -37,6 +39,7 @@ from resolvers.request.caller import Caller
 from resolvers.request.context import Context, get_tasks_without_deadline
 from rest import endpoints
 from rest.dispatch import PathRoute, PathRouter
+from rest.endpoint_files import Endpoint
 from rest.endpoints import CacheKey, DeferredHandler
 from rest.errors import not_found_error, service_unavailable_error
 from rest.scope_members import SCOPE_ROUTE
@@ -128,6 +131,10 @@ class Gateway(Application):
             deadline_seconds=settings.request_seconds,
         )
         self.load_client_operation = self.executor.load_client_operation
+        self.saved_endpoints = SavedEndpoints(
+            self, lambda: self._built_in_handlers, self._require_state
+        )
+        self.endpoint_editor = EndpointEditor(GRAPHQL_SCHEMA, settings.query_limits)
         self.stream_services = StreamServices(
             self, self.streams, self.admission, self._get_stream_keys, serialize_result
         )
@@ -157,11 +164,15 @@ class Gateway(Application):
         websockets = WebSocketRoute(GRAPHQL_PATH, self._build_websocket_endpoint())
         others = Router([websockets], redirect_slashes=False, default=_send_not_found)
         assets = public_endpoints.build_asset_routes()
-        routes = PathRouter(lambda: [*self.build_routes(), *assets], others)
+        saved = SavedRouter(self.saved_endpoints, others)
+        routes = PathRouter(lambda: [*self.build_routes(), *assets], saved)
         return RequestMiddleware(
             routes,
             self.admission,
-            explained_app=PathRouter(self._build_explained_routes, routes),
+            explained_app=PathRouter(
+                self._build_explained_routes,
+                SavedRouter(self.saved_endpoints, routes, self._explain),
+            ),
             origins=self.settings.allowed_origins,
             is_behind_proxy=self.settings.behind_proxy,
             base_url=self.configured_base_url,
@@ -178,8 +189,12 @@ class Gateway(Application):
         ]
 
     @cached_property
+    def _built_in_handlers(self) -> dict[str, DeferredHandler]:
+        return endpoints.build_handlers(self)
+
+    @cached_property
     def _rest_routes(self) -> list[PathRoute]:
-        return endpoints.build_routes(self)
+        return endpoints.build_routes(self._built_in_handlers.values())
 
     @cached_property
     def _graphql_route(self) -> PathRoute:
@@ -188,7 +203,10 @@ class Gateway(Application):
 
     def _build_explained_routes(self) -> list[PathRoute]:
         routes = [self._graphql_route, *self._rest_routes]
-        return build_explained_routes(routes, self, self._require_state)
+        return [*map(self._explain, routes)]
+
+    def _explain(self, route: PathRoute) -> PathRoute:
+        return build_explained_route(route, self, self._require_state)
 
     def _build_websocket_endpoint(self) -> WebSocketEndpoint:
         origins = self.settings.allowed_origins
@@ -233,6 +251,7 @@ class Gateway(Application):
             request.scope[SCOPE_WAITED_SECONDS],
             has_checked_inputs,
             reads_networks,
+            endpoint_editor=self.endpoint_editor,
         )
 
     async def run_operation(
@@ -263,6 +282,10 @@ class Gateway(Application):
         """Return the cached response for a key, or create and cache it. Raises HttpError."""
         cache = self._require_state().response_cache
         return await cache.get_or_create(key, context, create, is_read)
+
+    def depend_on(self, endpoint: Endpoint, context: Context) -> None:
+        """Note that a response, which is being created, is that of a saved endpoint."""
+        self.saved_endpoints.depend_on(endpoint, context)
 
     def get_base_url(self, request: Request) -> str:
         """Return the URL under which clients reach the service.

@@ -9,7 +9,7 @@ the key may not see. See docs/decisions/server/explain.md.
 
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import fields
 from datetime import date
@@ -24,10 +24,12 @@ from starlette.types import ASGIApp, Scope
 from gateway.graphql.endpoint import GraphQLEndpoint
 from gateway.graphql.streams import EVENT_STREAM_MEDIA_TYPE
 from gateway.response_cache import is_cacheable
+from gateway.saved_endpoints import SavedHandler
 from gateway.state import GatewayState
 from resolvers.request.caller import EXPLAIN, Requirement
 from resolvers.request.errors import LimitExceededError
 from rest.dispatch import PathRoute
+from rest.endpoint_files import Endpoint
 from rest.endpoints import CacheKey, DeferredHandler, EndpointHandler, RequestServices
 from rest.errors import JSON_MEDIA_TYPE, ErrorSource, HttpError, from_graphql_error
 from rest.responses import VARY
@@ -161,6 +163,9 @@ class ExplainedRequest:
         self.operation, self.variables = operation, variables
         if not operation.is_query:
             raise NotRunError
+
+    def depend_on(self, endpoint: Endpoint, context: Context) -> None:
+        """Note nothing: the response is not kept."""
 
     async def get_or_create_response(
         self,
@@ -296,7 +301,7 @@ MAX_ERRORS = 10
 
 
 async def explain(
-    handler: DeferredHandler | GraphQLEndpoint,
+    handler: DeferredHandler | GraphQLEndpoint | SavedHandler,
     services: RequestServices,
     get_state: Callable[[], GatewayState],
     request: Request,
@@ -346,21 +351,16 @@ async def explain(
     return Response(orjson.dumps(explanation), 200, HEADERS, JSON_MEDIA_TYPE)
 
 
-def build_explained_routes(
-    routes: Iterable[PathRoute], services: RequestServices, get_state: Callable[[], GatewayState]
-) -> list[PathRoute]:
-    """Return the routes of requests with `Floorgate-Explain`, for the routes of those without."""
-    return [
-        PathRoute(
-            route.path,
-            {
-                method: partial(explain, handler, services, get_state)
-                for method, handler in route.handlers.items()
-                if isinstance(handler, (DeferredHandler, GraphQLEndpoint))
-            },
-        )
-        for route in routes
-    ]
+def build_explained_route(
+    route: PathRoute, services: RequestServices, get_state: Callable[[], GatewayState]
+) -> PathRoute:
+    """Return the route of requests with `Floorgate-Explain`, for the route of those without."""
+    handlers = {
+        method: partial(explain, handler, services, get_state)
+        for method, handler in route.handlers.items()
+        if isinstance(handler, (DeferredHandler, GraphQLEndpoint, SavedHandler))
+    }
+    return PathRoute(route.path, handlers)
 
 
 def _refuse_streams(scope: Scope) -> None:

@@ -372,7 +372,7 @@ def _pass_https(scope: Scope) -> bool:
     return True
 
 
-ALLOWED_METHODS = ("GET", "HEAD", "POST", "PUT")
+ALLOWED_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 ALLOWED_HEADERS = (
     "API-Key",
     "Experimental-Flags",

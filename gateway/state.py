@@ -21,7 +21,7 @@ from storage.administration.audit import delete_audit_records
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.cache.bookmarks import PageBookmarks
 from storage.cache.change_feed import ChangeFeed
-from storage.cache.record_cache import RecordCache, TrustedDocumentCache
+from storage.cache.record_cache import RecordCache, SavedEndpointCache, TrustedDocumentCache
 from storage.changes.hub import ChangeHub
 from storage.errors import StorageError, UnavailableError
 from storage.importing.import_bundles import finish_interrupted_import
@@ -54,6 +54,7 @@ class GatewayState:
     drawing_pool: ProcessPool
     processing_pool: ProcessPool
     trusted_documents: TrustedDocumentCache
+    saved_endpoints: SavedEndpointCache
     record_cache: RecordCache | None
     """None if caching is off."""
 
@@ -101,6 +102,7 @@ async def open_state(
             drawing_pool,
             processing_pool,
             TrustedDocumentCache(store.database, change_feed),
+            SavedEndpointCache(store.database, change_feed),
             RecordCache(change_feed) if settings.cache_mb else None,
         )
 

@@ -81,6 +81,9 @@ ERROR_CODES: Final[dict[str, ErrorCode]] = {
     "DEADLINE_EXCEEDED": ErrorCode(
         503, "the request took too long", "with less at a time, after `Retry-After`"
     ),
+    "ENDPOINT_INVALID": ErrorCode(
+        503, "this release cannot run the saved endpoint as it was saved", _NO
+    ),
     "HTTP_VERSION_NOT_SUPPORTED": ErrorCode(505, "the request is not HTTP/1.0 or HTTP/1.1", _NO),
 }
 """The descriptions of errors by code, in the order of their statuses."""

@@ -8,6 +8,7 @@ from strawberry.schema.config import StrawberryConfig
 
 import resolvers.administration.api_keys
 import resolvers.administration.audit
+import resolvers.administration.endpoints
 import resolvers.administration.imports
 import resolvers.attributes
 import resolvers.changes
@@ -91,6 +92,11 @@ class Query:
     api_keys = resolver_field(
         resolvers.administration.api_keys.list_api_keys, types.Page[types.ApiKey], caller.ADMINISTER
     )
+    endpoints = resolver_field(
+        resolvers.administration.endpoints.list_saved_endpoints,
+        types.Page[types.Endpoint],
+        caller.READ_ENDPOINTS,
+    )
     audit_log = resolver_field(
         resolvers.administration.audit.list_audit_log,
         types.Page[types.AuditRecord],
@@ -155,6 +161,18 @@ class Mutation:
         resolvers.administration.imports.process_map,
         types.ProcessMapPayload,
         caller.ADMINISTER,
+        cost=types.PROCESS_COST,
+    )
+    save_endpoints = resolver_field(
+        resolvers.administration.endpoints.save_endpoints,
+        types.SaveEndpointsPayload | None,
+        caller.WRITE_ENDPOINTS,
+        cost=types.PROCESS_COST,
+    )
+    remove_endpoints = resolver_field(
+        resolvers.administration.endpoints.remove_endpoints,
+        types.RemoveEndpointsPayload | None,
+        caller.WRITE_ENDPOINTS,
         cost=types.PROCESS_COST,
     )
     set_closures = mutation_field(

@@ -28,7 +28,7 @@ import resolvers.locations
 import resolvers.maps
 import resolvers.nodes
 import resolvers.routes
-from resolvers.administration import api_keys, audit
+from resolvers.administration import api_keys, audit, endpoints
 from resolvers.administration.imports import PlannedOperation
 from resolvers.attributes import MAX_ASSIGNMENTS
 from resolvers.changes import ChangeOperation
@@ -43,6 +43,7 @@ from resolvers.request.inputs import MAX_TOTAL_COUNT as MAX_TOTAL_COUNT
 from resolvers.request.kinds import RecordKind
 from resolvers.request.listing import count_total
 from resolvers.request.times import DateTime
+from schema.endpoint_directives import HttpMethod
 from schema.fields import bounded_field, output_type, resolver_field
 
 # What fields cost, in records; a record takes some 5 microseconds of CPU time. The worst case of
@@ -599,6 +600,17 @@ class ApiKey(Node):
     )
 
 
+@strawberry.type(description="An endpoint of REST that an operator has saved.")
+class Endpoint:
+    name: str = strawberry.field(description="The name of its operation.")
+    method: HttpMethod = strawberry.field(description="The method of its requests.")
+    path: str = strawberry.field(description="Begins with `/v1/x/`.")
+    summary = resolver_field(endpoints.read_summary, str, nullable=False)
+    document = resolver_field(endpoints.read_document, str, nullable=False)
+    openapi = resolver_field(endpoints.read_openapi, JSON, nullable=False)
+    saved_at = resolver_field(endpoints.read_time, DateTime | None)
+
+
 @strawberry.type(description=inspect.getdoc(audit.Actor))
 class AuditActor(output_type(audit.Actor)):  # type: ignore[misc]
     type = resolver_field(audit.find_actor_type, audit.AuditActorType | None)
@@ -688,3 +700,9 @@ ImportCatalogPayload = output_type(
 RemoveRecordsPayload = output_type(
     resolvers.administration.imports.ImportResult, "RemoveRecordsPayload", plan=ChangePlan
 )
+SaveEndpointsPayload = output_type(
+    endpoints.SavedEndpoints,
+    "SaveEndpointsPayload",
+    endpoints=list[Endpoint],
+)
+RemoveEndpointsPayload = output_type(endpoints.RemovedEndpoints, "RemoveEndpointsPayload")

@@ -1,6 +1,6 @@
 """Inspect a database for `floorgate doctor`: change nothing, not even what is missing."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Any, Literal, TypeAlias
 
@@ -18,6 +18,8 @@ from storage.setup import preparation
 from storage.setup.database import connect_to_database
 
 Status: TypeAlias = Literal["ok", "warning", "error"]
+FindUnusable: TypeAlias = Callable[[driver.Database], Awaitable[Mapping[str, str]]]
+"""Returns why this release cannot run saved endpoints, by name."""
 KEY_WARNING = timedelta(days=14)
 LAG_WARNING_SECONDS = 10
 DEFAULT_LIFETIME_SECONDS = 60
@@ -36,11 +38,13 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 async def inspect_database(
-    connection: ConnectionSettings, can_load: NetworkLoader | None = None
+    connection: ConnectionSettings,
+    can_load: NetworkLoader | None = None,
+    find_unusable: FindUnusable | None = None,
 ) -> list[Finding]:
     """Return what is found in the database, or why it cannot be looked at.
 
-    `can_load` tries each network.
+    `can_load` tries each network, and `find_unusable` each saved endpoint.
     """
     findings: list[Finding] = []
     try:
@@ -50,7 +54,7 @@ async def inspect_database(
         async with connect_to_database(connection, TIMEOUT_SECONDS) as client:
             database = client[connection.database]
             with explain_refusals(database.name), driver.translate_errors():
-                async for finding in _inspect(database, can_load):
+                async for finding in _inspect(database, can_load, find_unusable):
                     findings.append(finding)  # noqa: PERF401, those before an error are kept
     except (StorageError, driver.PyMongoError) as error:
         findings.append(Finding("MongoDB", "error", str(error), "then run floorgate doctor again"))
@@ -62,7 +66,7 @@ async def inspect_database(
 
 
 async def _inspect(
-    database: driver.Database, can_load: NetworkLoader | None
+    database: driver.Database, can_load: NetworkLoader | None, find_unusable: FindUnusable | None
 ) -> AsyncIterator[Finding]:
     release = (await database.client.admin.command("buildInfo"))["version"]
     yield Finding("MongoDB", "ok", f"release {release}, with a primary")
@@ -81,7 +85,17 @@ async def _inspect(
     yield await _inspect_import(database)
     yield await _inspect_files(database)
     yield await _inspect_networks(database, can_load)
+    if find_unusable is not None:
+        yield _describe_endpoints(await find_unusable(database))
     yield await _inspect_keys(database)
+
+
+def _describe_endpoints(unusable: Mapping[str, str]) -> Finding:
+    if not unusable:
+        return Finding("endpoints", "ok", "this release can run all that are saved")
+    message = "; ".join(f"{name}: {reason}" for name, reason in unusable.items())
+    remedy = "correct them, and save them again: floorgate endpoints show, and apply"
+    return Finding("endpoints", "error", message, remedy)
 
 
 async def _inspect_members(database: driver.Database) -> Finding:

@@ -41,6 +41,7 @@ def doctor(as_json: bool, settings: Settings) -> None:
 
     Exit status 1 if something is wrong, 0 if all is well or there are only warnings.
     """
+    from gateway.saved_endpoints import find_unusable
     from resolvers.routable_maps import is_loadable
 
     findings = [
@@ -48,7 +49,7 @@ def doctor(as_json: bool, settings: Settings) -> None:
         _check_disk(settings.data_dir),
         _check_open_files(settings),
         _check_certificate(settings),
-        *asyncio.run(inspect_database(settings.command_connection, is_loadable)),
+        *asyncio.run(inspect_database(settings.command_connection, is_loadable, find_unusable)),
     ]
     if as_json:
         click.echo(msgspec.json.encode(findings))

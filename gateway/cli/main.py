@@ -47,6 +47,10 @@ COMMANDS = {
         "administration:documents",
         "Register the GraphQL documents of your clients, and list and remove them.",
     ),
+    "endpoints": (
+        "endpoints:endpoints",
+        "Make GraphQL operations endpoints of REST, and list, check and remove these.",
+    ),
     "audit": (
         "administration:audit",
         "List who changed what, when and from where, the latest first.",

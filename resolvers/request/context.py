@@ -9,7 +9,16 @@ import asyncio
 import math
 import time
 from array import array
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Iterator, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Coroutine,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
@@ -17,7 +26,7 @@ from dataclasses import dataclass
 from dataclasses import field as field_of_dataclass
 from functools import partial
 from operator import attrgetter
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import strawberry
 from msgspec import Struct, field
@@ -36,6 +45,7 @@ from resolvers.routable_maps import RoutableMap, RoutableMapCache
 from routing.values import Restrictions
 from storage import networks
 from storage.administration.audit import Origin
+from storage.administration.saved_endpoints import EndpointPlan
 from storage.cache.cache import Cache as Cache
 from storage.cache.read_set import MAX_TAGS, Read, ReadSet, find_tags, key_tag
 from storage.cache.record_cache import RecordCache, RecordCacheKey
@@ -315,6 +325,31 @@ class ReadLog(Struct, eq=False):
         self.is_complete = False
 
 
+class EndpointEditor(Protocol):
+    """Changes the saved endpoints. It is in the gateway, which knows REST."""
+
+    async def save(
+        self,
+        database: driver.Database,
+        documents: Mapping[str, str],
+        origin: Origin | None = None,
+        *,
+        breaking: bool = False,
+        dry_run: bool = False,
+    ) -> EndpointPlan:
+        """Save the endpoints of documents, which have names: all, or none. Raises RequestError."""
+
+    async def remove(
+        self,
+        database: driver.Database,
+        names: Sequence[str],
+        origin: Origin | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> Sequence[str]:
+        """Remove endpoints: all, or none. Raises RequestError."""
+
+
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 ParentKey: TypeAlias = tuple[Any, ...]
@@ -408,6 +443,8 @@ class Context(Struct, frozen=True, eq=False):
     """True to read the network of a map with the map, for a query that routes on it."""
     first_page: FirstPage | None = None
     """The page to read with the record that has the list, for a query that reads just these."""
+    endpoint_editor: EndpointEditor | None = None
+    """What changes the saved endpoints; None outside of a gateway."""
     precondition: Callable[["Context"], Awaitable[None]] | None = None
     """Called by a write in its transaction, with a context that reads there; raises RequestError
     if what the write depends on does not hold."""

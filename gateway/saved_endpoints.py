@@ -1,0 +1,256 @@
+"""The endpoints that operators have saved: their routes, as of the newest change of any.
+
+Each is compiled when it is first called, as a thousand of them would take half a minute at the
+start. A request in flight ends with the handler that it began with.
+"""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from copy import copy
+from typing import Final, NamedTuple
+
+from graphql import GraphQLSchema, Source
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.state import GatewayState
+from resolvers.request.context import Cache, Context
+from resolvers.request.threads import run_in_thread
+from rest.dispatch import PathRoute, RouteTree, split_path
+from rest.endpoint_files import Endpoint, InvalidEndpointsError, load_own_endpoints
+from rest.endpoints import DeferredHandler, EndpointHandler, RequestServices
+from rest.errors import HttpError, service_unavailable_error
+from rest.openapi.contracts import build_contract, find_breaking_changes
+from rest.scope_members import SCOPE_OPERATION
+from schema.query_limits import QueryLimits
+from schema.root import GRAPHQL_SCHEMA
+from storage.administration.saved_endpoints import (
+    ENDPOINTS_COLLECTION,
+    SavedEndpoint,
+    find_endpoint,
+    list_endpoints,
+)
+from storage.cache.read_set import key_tag
+from storage.errors import UnavailableError
+from storage.mongo import driver
+
+SAVED_PATH: Final = b"/v1/x/"
+"""The paths of all saved endpoints begin with it, and those of no others."""
+MAX_HANDLER_BYTES: Final = 64 << 20
+"""Memory of the handlers of a worker: some 400 of endpoints with ten fields."""
+
+_logger = logging.getLogger("floorgate.endpoints")
+
+
+class UnusableEndpointError(Exception):
+    """A saved endpoint that this release cannot run, or that would break its callers."""
+
+
+def load_endpoint(
+    record: SavedEndpoint, contract: str, schema: GraphQLSchema, limits: QueryLimits
+) -> Endpoint:
+    """Return an endpoint from what was saved. Raises UnusableEndpointError, which says why."""
+    try:
+        [endpoint] = load_own_endpoints([Source(record.text, record.name)], schema, limits)
+    except InvalidEndpointsError as error:
+        raise UnusableEndpointError(str(error)) from error
+    if contract and (broken := find_breaking_changes(contract, build_contract(endpoint, schema))):
+        raise UnusableEndpointError("; ".join(broken))
+    return endpoint
+
+
+async def find_unusable(
+    database: driver.Database, limits: QueryLimits | None = None
+) -> dict[str, str]:
+    """Return why this release cannot run saved endpoints, by name. Raises UnavailableError."""
+    wrong: dict[str, str] = {}
+    for record in await list_endpoints(database, with_contracts=True):
+        try:
+            load_endpoint(record, record.contract, GRAPHQL_SCHEMA, limits or QueryLimits())
+        except UnusableEndpointError as error:
+            wrong[record.name] = str(error)
+    return wrong
+
+
+class SavedHandler:
+    """The handler of a saved endpoint, which `SavedEndpoints` prepares for it."""
+
+    def __init__(
+        self,
+        record: SavedEndpoint,
+        service: RequestServices,
+        prepare: Callable[["SavedHandler"], Awaitable[EndpointHandler]],
+    ) -> None:
+        self.record = record
+        self.service = service
+        self.original = self
+        """This handler, or the one that it is a copy of."""
+        self.lock = asyncio.Lock()
+        self._prepare = prepare
+
+    def with_service(self, service: RequestServices) -> "SavedHandler":
+        """Return a handler of the same endpoint with other services."""
+        handler = copy(self)
+        handler.service = service
+        return handler
+
+    async def prepare(self) -> EndpointHandler:
+        """Return the handler that responds. Raises HttpError 503."""
+        prepared = await self._prepare(self.original)
+        return prepared if prepared.service is self.service else prepared.with_service(self.service)
+
+    async def __call__(self, request: Request) -> ASGIApp:
+        """Respond to a request. Nothing is compiled for one without a valid key."""
+        request.scope[SCOPE_OPERATION] = self.record.name
+        caller = await self.service.authenticate(request)
+        return await (await self.prepare()).respond(request, caller)
+
+
+class _Routes(NamedTuple):
+    """The routes of all saved endpoints at one moment."""
+
+    records: Sequence[SavedEndpoint]
+    handlers: Mapping[str, SavedHandler]
+    tree: RouteTree
+
+
+class SavedEndpoints:
+    """The saved endpoints of a gateway."""
+
+    def __init__(
+        self,
+        service: RequestServices,
+        built_in: Callable[[], Mapping[str, DeferredHandler]],
+        get_state: Callable[[], GatewayState],
+    ) -> None:
+        self._service = service
+        self._built_in = built_in
+        self._get_state = get_state
+        self._routes = _Routes((), {}, RouteTree(()))
+        self._prepared: Cache[SavedHandler, EndpointHandler | str] = Cache(
+            max_bytes=MAX_HANDLER_BYTES, weigh=_weigh
+        )
+        """The handlers of endpoints, or why they cannot be run."""
+
+    async def find_route(self, scope: Scope) -> tuple[Sequence[str | None], PathRoute] | None:
+        """Return the route of a request with the segments of its path. Raises HttpError 503."""
+        if scope["type"] != "http" or not scope["raw_path"].startswith(SAVED_PATH):
+            return None
+        try:
+            records = await self._get_state().saved_endpoints.load()
+        except UnavailableError as error:
+            raise service_unavailable_error(error.cause) from error
+        if records is not self._routes.records:
+            self._routes = self._build_routes(records)
+        segments = split_path(scope)
+        route = self._routes.tree.find(segments)
+        return None if route is None else (segments, route)
+
+    def depend_on(self, endpoint: Endpoint, context: Context) -> None:
+        """Note that a response, which is being created, is that of this endpoint.
+
+        It may be kept unless the endpoint has changed since the request found it.
+        """
+        context.reads.add(ENDPOINTS_COLLECTION, [key_tag(endpoint.name)])
+        handler = self._routes.handlers.get(endpoint.name)
+        prepared = None if handler is None else self._prepared.peek(handler, None)
+        is_newest = self._routes.records is self._get_state().saved_endpoints.get()
+        if not (isinstance(prepared, EndpointHandler) and prepared.endpoint is endpoint):
+            is_newest = False
+        if not is_newest:
+            context.reads.mark_incomplete()
+
+    def _build_routes(self, records: Sequence[SavedEndpoint]) -> _Routes:
+        known = self._routes.handlers
+        handlers: dict[str, SavedHandler] = {}
+        by_path: dict[str, dict[str, SavedHandler]] = {}
+        for record in records:
+            handler = known.get(record.name)
+            if handler is None or handler.record != record:
+                handler = SavedHandler(record, self._service, self._prepare)
+            handlers[record.name] = handler
+            by_path.setdefault(record.path, {})[record.method] = handler
+        tree = RouteTree(PathRoute(path, by_method) for path, by_method in by_path.items())
+        return _Routes(records, handlers, tree)
+
+    async def _prepare(self, handler: SavedHandler) -> EndpointHandler:
+        prepared = self._prepared.get(handler)
+        if prepared is None:
+            async with handler.lock:  # so that many first requests compile it once
+                prepared = self._prepared.get(handler)
+                if prepared is None:
+                    prepared = await self._compile(handler.record)
+                    self._prepared.put(handler, prepared)
+        if isinstance(prepared, str):
+            raise endpoint_invalid_error(handler.record.name)
+        return prepared
+
+    async def _compile(self, record: SavedEndpoint) -> EndpointHandler | str:
+        """Return the handler of an endpoint, or why it cannot be run. Raises HttpError 503."""
+        try:
+            stored = await find_endpoint(self._get_state().store.database, record.name)
+        except UnavailableError as error:
+            raise service_unavailable_error(error.cause) from error
+        # One that was saved again in this moment has another contract.
+        contract = stored.contract if stored is not None and stored.text == record.text else ""
+        executor, changed = self._service.executor, await self._find_changed(record.changes)
+
+        def build() -> EndpointHandler:
+            endpoint = load_endpoint(record, contract, executor.schema, executor.limits)
+            return EndpointHandler(endpoint, self._service, changed)
+
+        try:
+            return await run_in_thread(build)
+        except UnusableEndpointError as error:
+            fields = {"endpoint": record.name, "reason": str(error)}
+            _logger.warning("a saved endpoint cannot be run", extra={"fields": fields})
+            return str(error)
+
+    async def _find_changed(self, name: str) -> EndpointHandler | None:
+        if not name:
+            return None
+        if saved := self._routes.handlers.get(name):
+            return await saved.prepare()
+        built_in = self._built_in().get(name)
+        return None if built_in is None else built_in.prepared
+
+
+def endpoint_invalid_error(name: str) -> HttpError:
+    """Return the 503 of a saved endpoint that this release cannot run."""
+    message = f"This release cannot run the endpoint {name}: its operator has to save it again"
+    return HttpError(503, message, "ENDPOINT_INVALID")
+
+
+def _weigh(handler: SavedHandler, prepared: EndpointHandler | str) -> int:
+    if isinstance(prepared, str):
+        return sys.getsizeof(prepared)
+    return prepared.operation.size_bytes + sys.getsizeof(handler.record.text)
+
+
+class SavedRouter:
+    """An application with the routes of saved endpoints; `others` answers all other requests."""
+
+    def __init__(
+        self,
+        endpoints: SavedEndpoints,
+        others: ASGIApp,
+        adapt: Callable[[PathRoute], PathRoute] = lambda route: route,
+    ) -> None:
+        self._endpoints = endpoints
+        self._others = others
+        self._adapt = adapt
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Respond with the route that fits the path; it looks at the method."""
+        try:
+            found = await self._endpoints.find_route(scope)
+        except HttpError as error:
+            await error.to_response()(scope, receive, send)
+            return
+        if found is None:
+            await self._others(scope, receive, send)
+            return
+        segments, route = found
+        await self._adapt(route).handle(segments, scope, receive, send)

@@ -1,0 +1,145 @@
+"""Resolvers that list, save and remove the endpoints of operators."""
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
+
+import strawberry
+from strawberry.scalars import JSON
+
+from resolvers.request.context import Info
+from resolvers.request.errors import InvalidInputError
+from resolvers.request.inputs import Items, PageArguments, argument
+from resolvers.request.listing import paged
+from resolvers.request.times import DateTime
+from storage.administration import saved_endpoints
+from storage.administration.saved_endpoints import EndpointPlan, SavedEndpoint
+from storage.records.paging import Page
+
+MAX_SAVED_TOGETHER = 100
+"""Documents of one request, and endpoints in them: each takes 10 ms."""
+MAX_CHARACTERS_TOGETHER = 250_000
+_DIRECTIVE = "@endpoint"
+
+
+class SavedEndpoints(NamedTuple):
+    """What was saved, or would be."""
+
+    added: Annotated[list[str], "Names of new endpoints."]
+    changed: Annotated[list[str], "Names of endpoints that were saved before, and differ."]
+    unchanged: Annotated[list[str], "Names of endpoints that were saved before and are the same."]
+    breaking: Annotated[list[str], "What breaks callers."]
+    endpoints: Annotated[list[SavedEndpoint], "All endpoints of the documents."]
+
+
+class RemovedEndpoints(NamedTuple):
+    """What was removed, or would be."""
+
+    removed: Annotated[list[str], "Names of the endpoints."]
+
+
+@paged
+async def list_saved_endpoints(info: Info, pages: PageArguments) -> Page[SavedEndpoint]:
+    """List the endpoints that operators have saved."""
+    list_id = "endpoints"
+    request = pages.parse_for_list(list_id)
+    database = info.context.bypass_caches().database
+    records = await saved_endpoints.list_endpoints(database, with_contracts=True)
+    return request.cut_page(records, lambda each: each.name).of_list(list_id, len(records))
+
+
+async def save_endpoints(
+    info: Info,
+    documents: Annotated[
+        list[str],
+        argument(
+            "Operations with `@endpoint`, and the fragments that they share.",
+            Items(1, MAX_SAVED_TOGETHER, "documents"),
+        ),
+    ],
+    breaking: Annotated[
+        bool, argument("Whether to save also what breaks callers of these endpoints.")
+    ] = False,
+    dry_run: Annotated[bool, argument("Whether to say only what would be saved.")] = False,
+) -> SavedEndpoints:
+    """Save operations as endpoints of REST: all of them, or none.
+
+    Those with the same names are replaced. Every gateway has them within a second.
+    """
+    _check_sizes(documents)
+    editor = info.context.endpoint_editor
+    assert editor is not None, "only a gateway runs this"
+    plan = await editor.save(
+        info.context.bypass_caches().database,
+        {f"documents[{index}]": text for index, text in enumerate(documents)},
+        info.context.origin,
+        breaking=breaking,
+        dry_run=dry_run,
+    )
+    return _describe(plan)
+
+
+async def remove_endpoints(
+    info: Info,
+    names: Annotated[
+        list[str],
+        argument("Names of saved endpoints.", Items(1, saved_endpoints.MAX_ENDPOINTS, "names")),
+    ],
+    dry_run: Annotated[bool, argument("Whether to say only what would be removed.")] = False,
+) -> RemovedEndpoints:
+    """Remove saved endpoints: all of them, or none. No gateway has them after a second."""
+    editor = info.context.endpoint_editor
+    assert editor is not None, "only a gateway runs this"
+    database = info.context.bypass_caches().database
+    removed = await editor.remove(database, names, info.context.origin, dry_run=dry_run)
+    return RemovedEndpoints([*removed])
+
+
+def read_document(parent: strawberry.Parent[SavedEndpoint]) -> str:
+    """Return the operation with its fragments, as it was written."""
+    return parent.text
+
+
+def read_time(parent: strawberry.Parent[SavedEndpoint]) -> DateTime | None:
+    """Return when the endpoint was saved; null if it is not yet."""
+    return DateTime(parent.saved_at) if parent.saved_at else None
+
+
+def read_openapi(parent: strawberry.Parent[SavedEndpoint]) -> JSON:
+    """Describe the endpoint as an operation of OpenAPI, with an example of its response."""
+    return JSON(_read_contract(parent))
+
+
+def read_summary(parent: strawberry.Parent[SavedEndpoint]) -> str:
+    """Say what the endpoint does."""
+    summary: str = _read_contract(parent)["summary"]
+    return summary
+
+
+def _read_contract(endpoint: SavedEndpoint) -> dict[str, Any]:
+    operation: dict[str, Any] = json.loads(endpoint.contract)["operation"]
+    return operation
+
+
+def _check_sizes(documents: Sequence[str]) -> None:
+    """Raise InvalidInputError before anything is parsed."""
+    characters = sum(map(len, documents))
+    if characters > MAX_CHARACTERS_TOGETHER:
+        raise InvalidInputError(
+            documents=f"must have at most {MAX_CHARACTERS_TOGETHER:,} characters together,"
+            f" not {characters:,}"
+        )
+    count = sum(text.count(_DIRECTIVE) for text in documents)
+    if count > MAX_SAVED_TOGETHER:
+        raise InvalidInputError(
+            documents=f"must have at most {MAX_SAVED_TOGETHER} endpoints, not {count}: save more of"
+            " them by several requests, or by floorgate endpoints apply"
+        )
+
+
+def _describe(plan: EndpointPlan) -> SavedEndpoints:
+    added, changed, _ = plan.changes
+    parts = (added, changed, plan.unchanged)
+    new, other, same = ([each.name for each in part] for part in parts)
+    endpoints = [each for part in parts for each in part]
+    return SavedEndpoints(new, other, same, [*plan.breaking], endpoints)
