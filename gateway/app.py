@@ -183,7 +183,9 @@ class Gateway(Application):
         """Build all routes but those of the pages' assets."""
         return [
             *HealthEndpoints(self._get_ready_database).build_routes(),
-            *OpenApiEndpoints(self.settings.base_url, self.authenticate).build_routes(),
+            *OpenApiEndpoints(
+                self.settings.base_url, self.authenticate, self.saved_endpoints.load_contracts
+            ).build_routes(),
             self._graphql_route,
             *self._rest_routes,
         ]

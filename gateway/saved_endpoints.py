@@ -111,7 +111,7 @@ class SavedHandler:
 class _Routes(NamedTuple):
     """The routes of all saved endpoints at one moment."""
 
-    records: Sequence[SavedEndpoint]
+    records: tuple[SavedEndpoint, ...]
     handlers: Mapping[str, SavedHandler]
     tree: RouteTree
 
@@ -129,6 +129,7 @@ class SavedEndpoints:
         self._built_in = built_in
         self._get_state = get_state
         self._routes = _Routes((), {}, RouteTree(()))
+        self._contracts: tuple[tuple[SavedEndpoint, ...], Sequence[str]] = ((), ())
         self._prepared: Cache[SavedHandler, EndpointHandler | str] = Cache(
             max_bytes=MAX_HANDLER_BYTES, weigh=_weigh
         )
@@ -148,6 +149,18 @@ class SavedEndpoints:
         route = self._routes.tree.find(segments)
         return None if route is None else (segments, route)
 
+    async def load_contracts(self) -> tuple[tuple[SavedEndpoint, ...], Sequence[str]]:
+        """Return the endpoints as they are known, and their contracts. Raises HttpError 503."""
+        state = self._get_state()
+        try:
+            records = await state.saved_endpoints.load()
+            if records is not self._contracts[0]:
+                found = await list_endpoints(state.store.database, with_contracts=True)
+                self._contracts = records, [each.contract for each in found]
+        except UnavailableError as error:
+            raise service_unavailable_error(error.cause) from error
+        return self._contracts
+
     def depend_on(self, endpoint: Endpoint, context: Context) -> None:
         """Note that a response, which is being created, is that of this endpoint.
 
@@ -162,7 +175,7 @@ class SavedEndpoints:
         if not is_newest:
             context.reads.mark_incomplete()
 
-    def _build_routes(self, records: Sequence[SavedEndpoint]) -> _Routes:
+    def _build_routes(self, records: tuple[SavedEndpoint, ...]) -> _Routes:
         known = self._routes.handlers
         handlers: dict[str, SavedHandler] = {}
         by_path: dict[str, dict[str, SavedHandler]] = {}

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, TypeVar
 
 from storage.administration.saved_endpoints import (
@@ -114,16 +114,16 @@ class SavedEndpointCache:
     def __init__(self, database: driver.Database, feed: ChangeFeed) -> None:
         self._database = database
         self._feed = feed
-        self._current: Cache[str, Sequence[SavedEndpoint]] = Cache(max_entries=1, feed=feed)
-        self._latest: Sequence[SavedEndpoint] = ()
+        self._current: Cache[str, tuple[SavedEndpoint, ...]] = Cache(max_entries=1, feed=feed)
+        self._latest: tuple[SavedEndpoint, ...] = ()
         self._read_at = float("-inf")
-        self._reading: asyncio.Task[Sequence[SavedEndpoint]] | None = None
+        self._reading: asyncio.Task[tuple[SavedEndpoint, ...]] | None = None
 
-    def get(self) -> Sequence[SavedEndpoint] | None:
+    def get(self) -> tuple[SavedEndpoint, ...] | None:
         """Return the endpoints, the same object until one changes; None if one may have."""
         return self._current.get(ENDPOINTS_COLLECTION)
 
-    async def load(self) -> Sequence[SavedEndpoint]:
+    async def load(self) -> tuple[SavedEndpoint, ...]:
         """Return the endpoints of this moment. Raises UnavailableError."""
         current = self.get()
         if current is not None:
@@ -141,9 +141,9 @@ class SavedEndpointCache:
             self._reading = asyncio.create_task(self._read())
         return await asyncio.shield(self._reading)
 
-    async def _read(self) -> Sequence[SavedEndpoint]:
+    async def _read(self) -> tuple[SavedEndpoint, ...]:
         began, snapshot = time.monotonic(), self._feed.take_snapshot()
-        found = await list_endpoints(self._database)
+        found = (*await list_endpoints(self._database),)
         if found != self._latest:
             self._latest = found
         self._read_at = began

@@ -244,3 +244,15 @@ async def test_one_that_this_release_cannot_run_is_a_503_of_its_own(
             response = await fresh.get("/v1/x/units/unit-1")
             assert (response.status_code, response.json()["code"]) == (503, "ENDPOINT_INVALID")
             assert (await fresh.options("/v1/x/units/unit-1")).status_code == 204
+
+
+async def test_the_description_has_them_for_requests_with_a_key(
+    client: httpx.AsyncClient, gateway: Gateway
+) -> None:
+    await save(client, UNIT)
+    described = (await client.get("/v1/openapi.json")).json()["paths"]
+    assert described["/v1/x/units/{unit}"]["get"]["operationId"] == "xUnit"
+    async with open_client(gateway, None) as anonymous:
+        assert "/v1/x/units/{unit}" not in (await anonymous.get("/v1/openapi.json")).text
+    await data_of(client, REMOVE, {"names": ["XUnit"]})
+    assert "/v1/x/units/{unit}" not in (await client.get("/v1/openapi.json")).text
