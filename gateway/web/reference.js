@@ -6,6 +6,7 @@ import SwaggerUI from 'swagger-ui-dist/swagger-ui-es-bundle.js'
 import { fetchExplanation, showExplanation } from './explain.js'
 import { judgeKey, session, subscribe } from './session.js'
 
+const page = document.getElementById('page')
 const DESCRIPTION = new URL('openapi.json', location.href)
 
 /** The description with its servers at this page's own origin, the only one the page may call. */
@@ -91,8 +92,10 @@ function judge(response) {
 
 function draw(description) {
   const names = keySchemes(description).map(([name]) => name)
+  const domNode = document.createElement('div')
+  page.replaceChildren(domNode)
   const ui = SwaggerUI({
-    domNode: document.getElementById('page'),
+    domNode,
     spec: withXmlAsText(atThisOrigin(description)),
     deepLinking: true,
     displayRequestDuration: true,
@@ -103,16 +106,36 @@ function draw(description) {
     validatorUrl: null,
     onComplete: () => authorize(ui, names),
   })
-  subscribe(() => authorize(ui, names))
+  return () => authorize(ui, names)
 }
 
-async function load() {
-  const response = await fetch(DESCRIPTION)
-  if (!response.ok) throw new Error(`${DESCRIPTION.pathname} answered ${response.status}`)
-  return response.json()
+/** The description as JSON text: with a valid key it has the operator's own endpoints, too. */
+async function load(key) {
+  const response = await fetch(DESCRIPTION, { headers: key ? { 'API-Key': key } : {} })
+  if (!key && !response.ok) throw new Error(`${DESCRIPTION.pathname} answered ${response.status}`)
+  const text = await response.text()
+  if (key && key === session().key) judgeKey(response, response.ok ? '' : JSON.parse(text).message)
+  return response.ok ? text : load('')
+}
+
+let drawn = ''
+let authorizeAgain = () => {}
+
+/** Draws the description that the key gets, again only if it differs: that would close all. */
+async function show() {
+  const { key } = session()
+  try {
+    const text = await load(key)
+    if (key !== session().key) return // another one was typed meanwhile
+    if (text !== drawn) authorizeAgain = draw(JSON.parse(text))
+    else authorizeAgain()
+    drawn = text
+  } catch (error) {
+    drawn = ''
+    page.textContent = `The description could not be read: ${error.message}.`
+  }
 }
 
 followColorScheme()
-load().then(draw, (error) => {
-  document.getElementById('page').textContent = `The description could not be read: ${error.message}.`
-})
+subscribe(show)
+show()

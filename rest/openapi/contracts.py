@@ -19,13 +19,17 @@ from rest.openapi.comparison import find_operation_changes
 from rest.openapi.description import DescriptionBuilder
 from rest.openapi.example_values import make_example
 from rest.openapi.map_schemas import COMPONENTS_PREFIX, OpenApiObject
+from rest.openapi.requests import HEADER_PARAMETERS
 from rest.parameters import EndpointInputs
+from schema.execution import Executor
 
 OWN_TAG: Final = "Your endpoints"
 """The group of operators' endpoints that name none."""
 OWN_TAG_DESCRIPTION: Final = "Endpoints that the operator of this service has saved."
 
 _REFERENCE = re.compile(r'"\$ref":"#/components/([^"]*)"')
+
+_TAG_START = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def build_contract(endpoint: Endpoint, schema: GraphQLSchema) -> str:
@@ -38,28 +42,40 @@ def build_contract(endpoint: Endpoint, schema: GraphQLSchema) -> str:
     operation = builder.describe(endpoint)
     operation["tags"] = [endpoint.tag.strip() or OWN_TAG]
     # All but the header of flags are the same for all endpoints.
-    flags = {f"#/components/parameters/{name}": each for name, each in builder.parameters.items()
-             if each["name"] == "Experimental-Flags"}  # fmt: skip
+    flags = {
+        f"#/components/parameters/{name}": each
+        for name, each in builder.parameters.items()
+        if name not in HEADER_PARAMETERS
+    }
     operation["parameters"] = [
         flags.get(each.get("$ref"), each) for each in operation["parameters"]
     ]
     for each in operation["parameters"]:
         if "schema" in each and "example" not in each:
             each["example"] = make_example(each["schema"], each["name"])
-    prepared = builder.executor.prepare(endpoint.document)
-    inputs = EndpointInputs.read(schema, endpoint, prepared)
+    # They are Markdown, in which the texts of operators could be HTML.
+    for each in (operation, operation.get("requestBody"), *operation["responses"].values()):
+        if each and "description" in each:
+            each["description"] = _TAG_START.sub("&lt;", each["description"])
     contract = {
         "method": endpoint.method,
         "path": endpoint.path,
         "operation": operation,
         "schemas": builder.schemas,
-        "defaults": {
-            to_snake_case(source.variable): source.default
-            for source in inputs.body
-            if source.default is not None
-        },
+        "defaults": {} if endpoint.body is None else _read_defaults(endpoint, builder.executor),
     }
     return orjson.dumps(contract).decode()
+
+
+def _read_defaults(endpoint: Endpoint, executor: Executor) -> dict[str, Any]:
+    """Return the defaults of the members of a body that have one."""
+    operation = executor.prepare(endpoint.document)
+    inputs = EndpointInputs.read(executor.schema, endpoint, operation).body
+    return {
+        to_snake_case(source.variable): source.default
+        for source in inputs
+        if source.default is not None
+    }
 
 
 def find_breaking_changes(before: str, after: str) -> list[str]:

@@ -151,7 +151,7 @@ class DescriptionBuilder:
     """Describes endpoints, and collects the components that their descriptions refer to."""
 
     def __init__(self, schema: GraphQLSchema, own_prefix: str | None = None) -> None:
-        self.executor = Executor(schema)
+        self.executor = Executor(schema, compile_queries=False)
         self.own_prefix = own_prefix
         """With what the names of schemas of an operator's endpoint begin."""
         self.paths: dict[str, OpenApiObject] = {}
