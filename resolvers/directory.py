@@ -150,6 +150,8 @@ list_references_of_unit = listing.list_resolver(
 
 MAX_RELATED_UNITS = 10_000
 """Units with an attribute or a reference that a filter takes."""
+MAX_ATTRIBUTES = 10
+"""Attributes that a filter takes."""
 
 
 @strawberry.input(description="An attribute that units have.")
@@ -189,6 +191,15 @@ UnitAttribute: TypeAlias = Annotated[
         requirement=Requirement(UNIT_ATTRIBUTES_FLAG, READ_UNIT_ATTRIBUTES_PERMISSION),
     ),
 ]
+UnitAttributes: TypeAlias = Annotated[
+    list[AttributeFilter] | None,
+    inputs.argument(
+        f"Only those with all of these attributes. As with `attribute`, at most {MAX_RELATED_UNITS}"
+        " units may have each.",
+        inputs.Items(0, MAX_ATTRIBUTES, "attributes"),
+        requirement=Requirement(UNIT_ATTRIBUTES_FLAG, READ_UNIT_ATTRIBUTES_PERMISSION),
+    ),
+]
 UnitReferenceArgument: TypeAlias = Annotated[
     ReferenceFilter | None,
     inputs.argument(
@@ -205,7 +216,7 @@ async def _build_unit_conditions(
     asset: str | None,
     floor: str | None,
     map: str | None,
-    attribute: AttributeFilter | None,
+    attributes: Sequence[AttributeFilter],
     reference: ReferenceFilter | None,
 ) -> list[Document]:
     """Return the conditions on units, all of which must hold. Raises InvalidInputError."""
@@ -228,7 +239,7 @@ async def _build_unit_conditions(
         return [NOTHING]
     in_asset: Document = {"asset_id": next(iter(asset_ids))} if asset_ids else {}
     related: list[set[str]] = []
-    if attribute is not None:
+    for attribute in attributes:
         where: Document = {"group_id": attribute.group_id, "attribute_id": attribute.attribute_id}
         found = await _find_related_units(
             context, catalog.ASSIGNMENTS, where | in_asset, "attribute"
@@ -289,6 +300,7 @@ async def list_units(
     floor: FloorFilter = None,
     map: MapFilter = None,
     attribute: UnitAttribute = None,
+    attributes: UnitAttributes = None,
     reference: UnitReferenceArgument = None,
     ids: listing.IdsFilter = None,
     search: listing.NameSearch = None,
@@ -299,8 +311,9 @@ async def list_units(
     pages = pages._replace(order=listing.UNIT_ORDERS.parse(order_by))
     context = info.context
     filter = await listing.build_filter(context, catalog.UNITS, ids, search, updated_since)
+    all_attributes = [*([attribute] if attribute else ()), *(attributes or ())]
     conditions = await _build_unit_conditions(
-        context, filter, asset, floor, map, attribute, reference
+        context, filter, asset, floor, map, all_attributes, reference
     )
     return await context.list_page(catalog.UNITS, listing.combine(conditions), pages)
 

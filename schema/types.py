@@ -602,6 +602,7 @@ class ApiKey(Node):
 
 @strawberry.type(description="An endpoint of REST that an operator has saved.")
 class Endpoint:
+    id = resolver_field(endpoints.read_id, strawberry.ID, nullable=False)
     name: str = strawberry.field(description="The name of its operation.")
     method: HttpMethod = strawberry.field(description="The method of its requests.")
     path: str = strawberry.field(description="Begins with `/v1/x/`.")

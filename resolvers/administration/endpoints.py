@@ -95,6 +95,11 @@ async def remove_endpoints(
     return RemovedEndpoints([*removed])
 
 
+def read_id(parent: strawberry.Parent[SavedEndpoint]) -> str:
+    """Return the name, which no other endpoint has."""
+    return parent.name
+
+
 def read_document(parent: strawberry.Parent[SavedEndpoint]) -> str:
     """Return the operation with its fragments, as it was written."""
     return parent.text

@@ -551,6 +551,30 @@ async def test_assignments_are_paged_and_filtered_by_asset(client: httpx.AsyncCl
     assert page["paging"]["per_page"] == 1
 
 
+async def test_units_that_have_all_attributes(own_world: World) -> None:
+    query = """query ($wanted: [AttributeFilter!], $one: AttributeFilter) {
+        units(attributes: $wanted, attribute: $one) { data { id } }
+    }"""
+    sea, yard = ({"groupId": "view", "attributeId": each} for each in ("sea", "yard"))
+    oven = {"groupId": "fit/out %", "attributeId": "oven"}
+    fittings = quote("fit/out %", safe="")
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        fitted = [build_assignment("oven", each, "fit/out %") for each in ("a/b", UNIT)]
+        path = f"{GROUPS}/{fittings}/assignments"
+        assert (await put(client, *fitted, path=path)).status_code == 200
+        for wanted, ids in (
+            ({}, UNIT_IDS),
+            ({"wanted": []}, UNIT_IDS),
+            ({"wanted": [oven]}, ["a/b", UNIT]),
+            ({"wanted": [oven, sea]}, [UNIT]),
+            ({"wanted": [oven], "one": yard}, ["a/b"]),
+            ({"wanted": [sea, yard]}, []),
+        ):
+            data = await data_of(client, query, wanted)
+            found = {each["id"] for each in data["units"]["data"]}
+            assert found >= {*ids} if ids is UNIT_IDS else found == {*ids}
+
+
 async def test_assigning_replaces_where_a_unit_has_one_and_echoes(own_world: World) -> None:
     async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         response = await put(client, build_assignment("yard"), build_assignment("sea", "a+b"))
