@@ -58,6 +58,8 @@ _SCALARS: Final[dict[str, type]] = {
     "Int": int,
     "Float": float,
     "Boolean": bool,
+    "DateTime": str,
+    "Date": str,
 }
 
 _TOO_MANY_TOKENS = f"must have at most {MAX_TOKENS} commas, colons and opening brackets"

@@ -8,6 +8,7 @@ permissions stand on the fields that the operation selects.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from email.utils import format_datetime
@@ -33,6 +34,8 @@ from graphql import (
     OperationType,
     SelectionSetNode,
     Source,
+    VariableDefinitionNode,
+    VariableNode,
     Visitor,
     get_directive_values,
     get_named_type,
@@ -48,10 +51,14 @@ from rest.endpoint_addresses import Address as Address
 from rest.endpoint_addresses import find_clashes as find_clashes
 from rest.errors import JSON_MEDIA_TYPE
 from rest.names import to_camel_case, to_snake_case
-from rest.responses import DATA, FORMS, MEDIA_TYPES, DocumentForm, Form, PageForm
-from schema.definitions import is_null_on_error
+from rest.responses import DATA, FORMS, MEDIA_TYPES, DocumentForm, Form, ListForm, PageForm
+from schema.definitions import is_null_on_error, is_page
 from schema.endpoint_directives import HttpMethod, ResponseForm
-from schema.operations import InvalidOperationError, parse_within_limits
+from schema.operations import (
+    InvalidOperationError,
+    check_cheapest_request,
+    parse_within_limits,
+)
 from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
 from schema.validation import validate
@@ -80,10 +87,11 @@ _TYPES_BY_METHOD: Final = {
 }
 FILE_LIMITS: Final = QueryLimits(characters=1_000_000, tokens=200_000)
 """The limits of one file."""
+MAX_OWN_ENDPOINTS: Final = 2_000
 MAX_FAULTS: Final = 100
 """Faults of one operation that are named."""
 _MISSING: Final = "An endpoint has a name and the directive @endpoint"
-_HAS_BODY: Final = (HttpMethod.POST, HttpMethod.PUT)
+HAS_BODY: Final = (HttpMethod.POST, HttpMethod.PUT)
 
 RawHeaders = list[tuple[bytes, bytes]]
 
@@ -335,15 +343,18 @@ def _iter_own_directives(
                 yield directive
 
 
-def _find_directive(node: OperationDefinitionNode, name: str) -> DirectiveNode | None:
+def find_directive(
+    node: OperationDefinitionNode | VariableDefinitionNode, name: str
+) -> DirectiveNode | None:
+    """Return a directive of an operation or a variable, if it has it."""
     return next((each for each in node.directives or () if each.name.value == name), None)
 
 
-def _find_argument(node: OperationDefinitionNode, name: str, directive: str = "endpoint") -> Node:
-    """Return an argument of a directive, or the operation, if it is not there."""
-    found = _find_directive(node, directive)
+def find_argument(node: OperationDefinitionNode, name: str, directive: str = "endpoint") -> Node:
+    """Return an argument of a directive; the directive or the operation, if that is not there."""
+    found = find_directive(node, directive)
     arguments = (found.arguments if found else None) or ()
-    return next((each for each in arguments if each.name.value == name), node)
+    return next((each for each in arguments if each.name.value == name), found or node)
 
 
 def _place(node: Node) -> tuple[int, int]:
@@ -366,7 +377,7 @@ def _find_place(node: Node) -> Place:
     return Place(node.loc.source.name, token.line, token.column)
 
 
-class _Selected(NamedTuple):
+class Selected(NamedTuple):
     """A field that is selected, and where."""
 
     definition: _Definition
@@ -377,7 +388,7 @@ class _Selected(NamedTuple):
     """True if the field may be absent from the result."""
 
 
-class _Result(NamedTuple):
+class Result(NamedTuple):
     """The field of a result that is the response."""
 
     definition: _Definition
@@ -386,8 +397,16 @@ class _Result(NamedTuple):
     field: GraphQLField
     path: tuple[str, ...]
     """The response names that lead to it, as they are run."""
-    selected: Mapping[str, Sequence[_Selected]]
+    selected: Mapping[str, Sequence[Selected]]
     """What is selected of it, by the response name that is written."""
+
+
+class _Inputs(NamedTuple):
+    """Where the variables of an operation come from, as in `Endpoint`."""
+
+    path: dict[str, str]
+    query: dict[str, str]
+    body: RequestBody | None
 
 
 class _Loader:
@@ -419,7 +438,7 @@ class _Loader:
                 self._add(self.fragments, node)
             elif not isinstance(node, OperationDefinitionNode):
                 self._report(GraphQLError("Only operations and fragments may be here", node))
-            elif self.limits is None or _find_directive(node, "endpoint") is not None:
+            elif self.limits is None or find_directive(node, "endpoint") is not None:
                 self._add(self.operations, node)
 
     def _add(
@@ -439,11 +458,11 @@ class _Loader:
     def finish(self, *, is_validated: bool) -> tuple[Endpoint, ...]:
         """Return the endpoints. Raises InvalidEndpointsError."""
         endpoints: list[Endpoint] = []
-        for definition in self.operations.values():
-            try:
+        for number, definition in enumerate(self.operations.values()):
+            with self._reporting(definition.node):
+                if self.limits is not None and number == MAX_OWN_ENDPOINTS:
+                    raise GraphQLError(f"There may be {MAX_OWN_ENDPOINTS:,} endpoints at most")
                 endpoints += self._read_operation(definition, is_validated=is_validated)
-            except GraphQLError as error:
-                self._report(error, definition.node)
         if is_validated:
             self._report_clashes(endpoints)
         if self.limits is not None and self.sources and not (self.operations or self.faults):
@@ -452,6 +471,14 @@ class _Loader:
         if self.faults:
             raise InvalidEndpointsError(self.faults)
         return (*endpoints,)
+
+    @contextmanager
+    def _reporting(self, default: Node) -> Iterator[None]:
+        """Add what is raised to the faults."""
+        try:
+            yield
+        except GraphQLError as error:
+            self._report(error, default)
 
     def _report(self, error: GraphQLError, default: Node | None = None) -> None:
         """Add a fault at the first place of an error that is in a file."""
@@ -485,30 +512,40 @@ class _Loader:
         """Yield an endpoint for each path of an operation. Raises GraphQLError."""
         node = definition.node
         assert isinstance(node, OperationDefinitionNode) and node.name is not None
-        options = self._read_directive("endpoint", node)
+        reached, count = self._reach(definition), len(self.faults)
+        options = self._read_options(node, reached, is_validated=is_validated)
         if options is None:
-            raise GraphQLError(_MISSING, node)
+            return
         method: HttpMethod = options["method"]
-        if node.operation not in _TYPES_BY_METHOD[method]:
-            allowed = " or a ".join(each.value for each in _TYPES_BY_METHOD[method])
-            raise GraphQLError(f"{method} is a {allowed}", _find_argument(node, "method"))
-        reached = self._reach(definition)
-        result = self._find_result(definition, options.get("result"))
-        form = self._build_form(result, options.get("as"), node) if result else None
-        is_page = isinstance(form, PageForm)
-        page = result.node if result is not None and is_page else None
+        paths = (options["path"], *options.get("alsoAt", ()))
+        result = form = None
+        with self._reporting(node):
+            if node.operation not in _TYPES_BY_METHOD[method]:
+                allowed = " or a ".join(each.value for each in _TYPES_BY_METHOD[method])
+                raise GraphQLError(f"{method} is a {allowed}", find_argument(node, "method"))
+        with self._reporting(node):
+            if result := self._find_result(definition, options.get("result")):
+                form = self._build_form(result, options.get("as"), node)
+        page = result.node if result is not None and isinstance(form, PageForm) else None
+        inputs: dict[str, _Inputs] = {}
+        with self._reporting(node):
+            inputs = {path: self._read_inputs(node, path, method) for path in paths}
+        deprecation = None
+        with self._reporting(node):
+            deprecation = _read_deprecation(options, find_argument(node, "sunset"))
         if is_validated:
             self._validate(reached, page)
-        if form is None or result is None:
-            return  # validation names the field that there is not
+        if self.limits is not None:
+            self._check_own(definition, options, inputs.get(options["path"]), result, form)
+        if result is None or form is None or len(self.faults) > count:
+            return
         name, summary, path = node.name.value, options["summary"], options["path"]
-        for each in (path, *options.get("alsoAt", ())):
+        for each in paths:
             if each != path:
                 noun = each.split("/")[2].removesuffix("s").capitalize()
                 # Operation ids come from these names and must be unique (OpenAPI 3.1, 4.8.10).
                 name = re.sub(r"\A([A-Z][a-z]+)", rf"\1{noun}", node.name.value)
                 summary = f"{options['summary']}, as at {'/'.join(path.split('/')[:3])}"
-            in_path, in_query, body = self._read_inputs(node, each, method)
             yield Endpoint(
                 name=name,
                 number=options.get("number", ""),
@@ -517,17 +554,81 @@ class _Loader:
                 tag=options.get("tag", ""),
                 summary=summary,
                 description=options.get("description", ""),
-                document=_write_document(reached, name, result if is_page else None),
+                document=_write_document(reached, name, result if page else None),
                 form=form,
-                members=self._list_members(result),
-                path_parameters=in_path,
-                query_names=in_query,
-                body=body,
+                members=self._list_members(result, form),
+                path_parameters=inputs[each].path,
+                query_names=inputs[each].query,
+                body=inputs[each].body,
                 changes=options.get("changes", ""),
-                deprecation=_read_deprecation(options, node),
-                source="\n\n".join(each.text for each in reached) if self.limits else "",
+                deprecation=deprecation,
+                source=_write_source(reached) if self.limits else "",
                 place=_find_place(node),
             )
+
+    def _read_options(
+        self,
+        node: OperationDefinitionNode,
+        reached: Sequence[_Definition],
+        *,
+        is_validated: bool,
+    ) -> dict[str, Any] | None:
+        """Return the options of an endpoint within the limits, None after a fault."""
+        if self.limits is not None:
+            try:
+                check_cheapest_request(self.schema, _write_source(reached), self.limits)
+            except InvalidOperationError as invalid:
+                [error] = invalid.errors
+                at = error.extensions or {}
+                if at.get("limit") == "cost":
+                    error.message = (
+                        f"The operation costs at least {at['requested']}, over the limit of "
+                        f"{at['max']} of one request"
+                    )
+                self._report(error, node)
+                return None
+        try:
+            options = self._read_directive("endpoint", node)
+        except GraphQLError:
+            count = len(self.faults)
+            if is_validated:
+                self._validate(reached, None)  # which says the same, and all else
+            if len(self.faults) == count:
+                raise
+            return None
+        if options is None:
+            raise GraphQLError(_MISSING, node)
+        return options
+
+    def _check_own(
+        self,
+        definition: _Definition,
+        options: Mapping[str, Any],
+        inputs: _Inputs | None,
+        result: Result | None,
+        form: Form | None,
+    ) -> None:
+        """Report what an operator's endpoint may not be."""
+        from rest import endpoint_rules as rules  # not needed to read built-in ones
+
+        node = definition.node
+        assert isinstance(node, OperationDefinitionNode)
+        root = self.schema.get_root_type(node.operation)
+        fields = self._collect_fields([(definition, node.selection_set, root, False)])
+        faults = [
+            *rules.find_option_faults(node, options),
+            *rules.find_change_faults(node, options, [each for [each, *_] in fields.values()]),
+        ]
+        if inputs is not None:
+            body = self._read_directive("body", node)
+            faults += rules.find_body_faults(node, options["method"], body)
+            faults += rules.find_variable_faults(
+                self.schema, node, options["method"], {*inputs.path.values()}, inputs.query
+            )
+        if result is not None and form is not None:
+            faults += rules.find_result_faults(node, result, form)
+        for fault in faults:
+            self._report(fault, node)
 
     def _read_directive(self, name: str, node: Any) -> dict[str, Any] | None:
         """Return the arguments of a directive, None if the node does not have it."""
@@ -535,7 +636,7 @@ class _Loader:
         assert directive is not None, name
         return get_directive_values(directive, node)
 
-    def _find_result(self, definition: _Definition, path: str | None) -> _Result | None:
+    def _find_result(self, definition: _Definition, path: str | None) -> Result | None:
         """Return the field at a path of response names as they are written.
 
         None is for a field that the schema does not have. Raises GraphQLError.
@@ -544,10 +645,10 @@ class _Loader:
         assert isinstance(operation, OperationDefinitionNode)
         root = self.schema.get_root_type(operation.operation)
         fields = self._collect_fields([(definition, operation.selection_set, root, False)])
-        place = _find_argument(operation, "result")
+        place = find_argument(operation, "result")
         if path is None and len(fields) > 1:
             raise GraphQLError("`result` must name one of the root fields", operation)
-        found: _Result | None = None
+        found: Result | None = None
         for name in path.split(".") if path is not None else fields:
             if found is not None and isinstance(get_nullable_type(found.field.type), GraphQLList):
                 raise GraphQLError(f"`result` cannot lead through a list to {name!r}", place)
@@ -561,6 +662,8 @@ class _Loader:
                 raise GraphQLError(
                     f"The result may lack {name!r}: select it without a condition", first.node
                 )
+            if first.node.name.value.startswith("__"):
+                raise GraphQLError("`result` must be a field of the directory", first.node)
             field = getattr(first.parent, "fields", {}).get(first.node.name.value)
             if field is None:
                 return None
@@ -572,7 +675,7 @@ class _Loader:
                 ]
             )
             names = (*(found.path if found else ()), _response_name(first.node))
-            found = _Result(first.definition, first.node, field, names, fields)
+            found = Result(first.definition, first.node, field, names, fields)
         return found
 
     def _collect_fields(
@@ -580,10 +683,10 @@ class _Loader:
         selections: Iterable[
             tuple[_Definition, SelectionSetNode | None, GraphQLNamedType | None, bool]
         ],
-    ) -> dict[str, list[_Selected]]:
+    ) -> dict[str, list[Selected]]:
         """Return the fields of selections, each on a type and perhaps conditional, by the response
         name that is written."""
-        fields: dict[str, list[_Selected]] = {}
+        fields: dict[str, list[Selected]] = {}
         spread: set[tuple[str, bool]] = set()
 
         def collect(
@@ -595,7 +698,7 @@ class _Loader:
             for node in selection_set.selections if selection_set else ():
                 is_there = not (is_conditional or node.directives)
                 if isinstance(node, FieldNode):
-                    selected = _Selected(place, node, parent, not is_there)
+                    selected = Selected(place, node, parent, not is_there)
                     fields.setdefault((node.alias or node.name).value, []).append(selected)
                     continue
                 inner: Any = node
@@ -616,51 +719,56 @@ class _Loader:
             collect(*selection)
         return fields
 
-    def _list_members(self, result: _Result) -> tuple[str, ...]:
+    def _list_members(self, result: Result, form: Form) -> tuple[str, ...]:
         """Return the names of the members of the resources in a response."""
         fields = result.selected
-        if DATA in fields:
+        if isinstance(form, PageForm | ListForm) and is_page(get_named_type(result.field.type)):
             fields = self._collect_fields(
                 [(each.definition, each.node.selection_set, None, False) for each in fields[DATA]]
             )
         return tuple(_response_name(nodes[0].node) for nodes in fields.values())
 
     def _build_form(
-        self, result: _Result, given: ResponseForm | None, node: OperationDefinitionNode
+        self, result: Result, given: ResponseForm | None, node: OperationDefinitionNode
     ) -> Form:
         field_type = get_nullable_type(result.field.type)
         named = get_named_type(field_type)
         members = getattr(named, "fields", {})
         is_list = isinstance(field_type, GraphQLList)
-        is_page = not is_list and {"paging", DATA} <= {*members}
-        is_document = not members and named.name in MEDIA_TYPES
+        is_one_page = not is_list and is_page(named)
+        is_document = not (members or is_list) and named.name in MEDIA_TYPES
         # The first that fits is the form of a type, unless `as` says another that fits.
         fitting = {
-            ResponseForm.PAGE: is_page,
-            ResponseForm.LIST: is_list or is_page,
+            ResponseForm.PAGE: is_one_page,
+            ResponseForm.LIST: is_list or is_one_page,
             ResponseForm.DOCUMENT: is_document,
             ResponseForm.OBJECT: bool(members) and not is_list,
-            ResponseForm.LINKED_LIST: is_page,
+            ResponseForm.LINKED_LIST: is_one_page,
             ResponseForm.MATRIX: named.name == "DistanceMatrix",
             ResponseForm.DRAWING: named.name == "ParsedMap",
             ResponseForm.PICTURE: named.name == "Picture",
         }
         form = given or next((each for each, fits in fitting.items() if fits), None)
         if form is None or not fitting.get(form, True):
+            forms = [each.name for each in FORMS if fitting.get(each, True)]
             raise GraphQLError(
-                f"`as` must say the form of a {result.field.type}: {given} is none", result.node
+                f"`as` must say the form of a {result.field.type}: {' or '.join(forms)}",
+                find_argument(node, "as"),
             )
         has_own_media_type = issubclass(FORMS[form], DocumentForm)
         return FORMS[form](
             *result.path,
             media_type=MEDIA_TYPES[named.name] if has_own_media_type else JSON_MEDIA_TYPE,
             is_nullable=field_type is result.field.type and not is_null_on_error(result.field),
-            variables=[each.variable.name.value for each in node.variable_definitions or ()],
+            # Those that say which page it is.
+            variables=[
+                each.name.value
+                for each in result.node.arguments or ()
+                if isinstance(each.value, VariableNode) and each.value.name.value == each.name.value
+            ],
         )
 
-    def _read_inputs(
-        self, node: OperationDefinitionNode, path: str, method: HttpMethod
-    ) -> tuple[dict[str, str], dict[str, str], RequestBody | None]:
+    def _read_inputs(self, node: OperationDefinitionNode, path: str, method: HttpMethod) -> _Inputs:
         """Return where the variables of an operation at a path come from; see `Endpoint`."""
         types: dict[str, str] = {}
         names: dict[str, str] = {}
@@ -674,25 +782,28 @@ class _Loader:
         for parameter in re.findall(r"{(.*?)}", path):
             variable = by_parameter.get(parameter) or to_camel_case(parameter)
             if types.pop(variable, None) is None:
-                raise GraphQLError(f"{{{parameter}}} of {path} has no variable ${variable}", node)
+                message = f"{{{parameter}}} of {path} has no variable: declare ${variable}: ID!"
+                self._report(GraphQLError(message, find_argument(node, "path")))
             in_path[parameter] = variable
         in_query = {variable: name for variable, name in names.items() if variable in types}
-        body = self._read_body(node, types) if method in _HAS_BODY else None
-        return in_path, in_query, body
+        body = self._read_body(node, types) if method in HAS_BODY else None
+        return _Inputs(in_path, in_query, body)
 
     def _read_body(
         self, node: OperationDefinitionNode, types: Mapping[str, str]
     ) -> RequestBody | None:
+        options = self._read_directive("body", node) or {}
+        max_bytes = options.get("maxBytes", MAX_BODY_BYTES)
         for variable, type in types.items():
             if type in DOCUMENT_BODIES:
-                return replace(DOCUMENT_BODIES[type], variable=variable)
+                body = replace(DOCUMENT_BODIES[type], variable=variable)
+                return replace(body, max_bytes=max_bytes) if self.limits is not None else body
         if not types:
             return None
-        options = self._read_directive("body", node) or {}
         assert node.name is not None
         return JsonBody(
             JSON_MEDIA_TYPE,
-            options.get("maxBytes", MAX_BODY_BYTES),
+            max_bytes,
             options.get("description", ""),
             title=options.get("title", f"{node.name.value}Request"),
         )
@@ -707,7 +818,12 @@ class _Loader:
         return reached
 
 
-def _write_document(reached: Iterable[_Definition], name: str, page: _Result | None) -> str:
+def _write_source(reached: Iterable[_Definition]) -> str:
+    """Return the text of an operation and fragments as it is written."""
+    return "\n\n".join(each.text for each in reached)
+
+
+def _write_document(reached: Iterable[_Definition], name: str, page: Result | None) -> str:
     """Return the text of an operation under a name, with fragments, and with `paging` in a page."""
     texts = []
     for each in reached:

@@ -58,8 +58,11 @@ FIELDS: Final = "fields"
 
 It is not in the OpenAPI description, where it would make every member of every resource optional:
 docs/decisions/rest/requests-and-responses.md."""
-SPELLINGS: Final = {PAGE_SIZE: ("perPage", "per_page")}
-"""Further names of query parameters, by variable: other APIs of this kind have them."""
+SPELLINGS: Final = {
+    PAGE_SIZE: ("perPage", "per_page"),  # as in other APIs of this kind
+    "updatedSince": ("updated_since",),  # as in built-in endpoints
+}
+"""Further names of query parameters, by variable."""
 
 _NUMBER = r"(-?[0-9]{1,12}(?:\.[0-9]{1,12})?)"
 _PLAIN_NAME = re.compile(r"[0-9A-Za-z_.\[\]-]{1,40}")
@@ -75,7 +78,17 @@ _ATTRIBUTE_PATTERN = f"{_ESCAPED_ID}/{_ESCAPED_ID}"
 _ATTRIBUTE = re.compile(rf"{_ATTRIBUTE_PATTERN}\Z", re.DOTALL)
 
 
-_LIST_PART = re.compile(r"\\([,\\])|(,)|([^,\\]+|\\)")
+_LIST_PART = re.compile(r"\\([,\\])|(,) *|([^,\\]+|\\)")
+
+
+def list_names(variable: str, name: str | None = None) -> tuple[str, ...]:
+    """Return the names of the query parameter of a variable, that which is described first.
+
+    >>> list_names("updatedSince"), list_names("map", "unitMapId")
+    (('updated-since', 'updated_since'), ('unitMapId', 'map'))
+    """
+    kebab = to_kebab_case(variable)
+    return (*dict.fromkeys((name or kebab, kebab, *SPELLINGS.get(variable, ()))),)
 
 
 class QueryParameter:
@@ -83,9 +96,9 @@ class QueryParameter:
 
     def __init__(self, input: Input, name: str | None = None) -> None:
         self.input = input
-        self.name = name or to_kebab_case(input.variable)
+        self.names = list_names(input.variable, name)
+        self.name = self.names[0]
         """The name on the wire: `per-page` for `perPage`, unless the operation says otherwise."""
-        self.names = (self.name, *SPELLINGS.get(input.variable, ()))
         self.is_filter = input.variable not in PAGING_VARIABLE_NAMES
         """True if the URLs of other pages repeat the parameter."""
         self.is_required = input.is_required
@@ -99,8 +112,9 @@ class QueryParameter:
         if error := self.input.find_error(value):
             raise ValueError(error)
         # After the argument's own rule: its message names the exact range.
-        if isinstance(value, int) and not -MAX_INT32 <= value <= MAX_INT32:
-            raise ValueError(f"must be a 32-bit integer, not {value}")
+        for item in value if isinstance(value, list) else (value,):
+            if isinstance(item, int) and not -MAX_INT32 <= item <= MAX_INT32:
+                raise ValueError(f"must be a 32-bit integer, not {item}")
         return value
 
 
@@ -292,16 +306,21 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 """The parsers by the type of the variable; other values are texts."""
 
 
+SCALARS: Final = frozenset({"ID", "String", "Date", "Int", "Float", "Boolean", "DateTime"})
+"""Scalars that a path or a query can have, and enums as well."""
+
+
 def _find_parser(input_type: GraphQLInputType) -> Callable[[str], Any]:
-    if isinstance(get_nullable_type(input_type), GraphQLList):
-        return _split_list
-    return _PARSERS.get(get_named_type(input_type).name, str)
+    parse = _PARSERS.get(get_named_type(input_type).name, str)
+    if not isinstance(get_nullable_type(input_type), GraphQLList):
+        return parse
+    return _split_list if parse is str else lambda text: [*map(parse, _split_list(text))]
 
 
 def _split_list(text: str) -> list[str]:
     r"""Return the items of a list, which commas separate; `\,` and `\\` are the characters.
 
-    >>> _split_list("stairs,lifts"), _split_list(""), _split_list(r"a\,b,c")
+    >>> _split_list("stairs, lifts"), _split_list(""), _split_list(r"a\,b,c")
     (['stairs', 'lifts'], [''], ['a,b', 'c'])
     """
     items = [""]

@@ -137,6 +137,22 @@ def parse_client_operation(
     return operation
 
 
+def check_cheapest_request(schema: graphql.GraphQLSchema, text: str, limits: QueryLimits) -> None:
+    """Raise InvalidOperationError if no request with a client's operation is within the limits.
+
+    The cheapest one asks for pages of one record, and gives nothing else. The document need not be
+    valid.
+    """
+    with _limits_as_invalid_operation():
+        document = _parse_within_limits(text, limits)
+        for node in _iter_operation_nodes(document, None):
+            variables: dict[str, Any] = {}
+            for each in node.variable_definitions or ():
+                is_number = graphql.print_ast(each.type) in ("Int", "Int!")
+                variables[each.variable.name.value] = 1 if is_number else None
+            OperationMeasure(schema, document, node).check(variables, limits)
+
+
 def check_size(operation: Operation, variables: Mapping[str, Any], limits: QueryLimits) -> None:
     """Raise InvalidOperationError if a client's operation exceeds a limit with these variables."""
     with _limits_as_invalid_operation():

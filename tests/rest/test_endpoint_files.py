@@ -238,9 +238,15 @@ VALID = f'query Valid @endpoint(path: "/v1/x/valid", summary: "It") {UNIT}'
         (HEAD[:-1] + ' result: "unit") { units { data { id } } }', "The result has no 'unit'"),
         (HEAD[:-1] + " as: MATRIX) { unit(id: 1) { id } }", "`as` must say the form of a Unit"),
         (HEAD[:-1] + " as: PAGE) { unit(id: 1) { id } }", "`as` must say the form of a Unit"),
-        (HEAD[:-1] + ' result: "unit.id") { unit(id: 1) { id } }', "the form of a ID!: None is"),
+        (
+            HEAD[:-1] + ' result: "unit.id") { unit(id: 1) { id } }',
+            "the form of a ID!: DATA or NONE",
+        ),
         (HEAD[:-1] + ' changes: "W") { unit(id: 1) { id } }', "1:1: `changes` must name"),
-        (HEAD[:-1] + " deprecated: 2027) { unit(id: 1) { id } }", "1:61: Argument 'deprecated'"),
+        (
+            HEAD[:-1] + " deprecated: 2027) { unit(id: 1) { id } }",
+            "1:61: Expected value of type 'Date'",
+        ),
         (
             HEAD[:-1] + ' deprecated: "2027-02-01", sunset: "2027-01-01") { unit(id: 1) { id } }',
             "the sunset 2027-01-01 is before",
@@ -299,6 +305,193 @@ def test_own_files_may_have_other_operations_and_fragments() -> None:
         assert [getattr(again, name) for name in names] == [
             getattr(endpoint, name) for name in names
         ]
+
+
+def own_faults_of(*texts: str) -> list[str]:
+    with pytest.raises(InvalidEndpointsError) as caught:
+        load_own(*texts)
+    return [str(fault).removeprefix("0.graphql:") for fault in caught.value.faults]
+
+
+PATH = "The path must begin with /v1/x/, and"
+SEGMENT = "A path has segments of A-Z, a-z, 0-9, '.', '_', '~' and '-', or {parameters}, not"
+
+
+@pytest.mark.parametrize(
+    ("path", "fault"),
+    [
+        ("/v1/units", f"{PATH} '/v1/units' does not"),
+        ("/v1/x", f"{PATH} '/v1/x' does not"),
+        ("/v1/x/", "A path has no empty segment, and no slash at its end"),
+        ("/v1/x/a//b", "A path has no empty segment, and no slash at its end"),
+        ("/v1/x/a/", "A path has no empty segment, and no slash at its end"),
+        ("/v1/x/..", f"{SEGMENT} '..'"),
+        ("/v1/x/a b", f"{SEGMENT} 'a b'"),
+        ("/v1/x/caf\u00e9", f"{SEGMENT} 'caf\u00e9'"),
+        ("/v1/x/%2e", f"{SEGMENT} '%2e'"),
+        ("/v1/x/q?a", f"{SEGMENT} 'q?a'"),
+        ("/v1/x/{a}.json", "A parameter is a whole segment such as {group-id}, not '{a}.json'"),
+        ("/v1/x/{unitId}", "A parameter is a whole segment such as {group-id}, not '{unitId}'"),
+        ("/v1/x/{}", "A parameter is a whole segment such as {group-id}, not '{}'"),
+        ("/v1/x/{a}/{a}", "A path has each parameter once; {a} is repeated"),
+        ("/v1/x/" + "a" * 200, "The path must have at most 200 characters, not 206"),
+        ("/v1/x/{b}", "{b} of /v1/x/{b} has no variable: declare $b: ID!"),
+    ],
+)
+def test_a_path_is_below_its_own_prefix_and_plain(path: str, fault: str) -> None:
+    text = f'query Q($a: ID!) @endpoint(path: "{path}", summary: "Q") {{ unit(id: $a) {{ id }} }}'
+    assert f"1:28: {fault}" in own_faults_of(text)
+
+
+GET = '@endpoint(path: "/v1/x/q", summary: "Q")'
+PUT = '@endpoint(method: PUT, path: "/v1/x/q", summary: "Q")'
+CLOSE = "setClosures(input: {map: 1, doors: $a}) { map { id } }"
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("query Q { maps { data { id } } }", ["1:1: No operation here has @endpoint(path:"]),
+        (f"{{ a }} query {GET} {UNIT}", ["1:7: An endpoint has a name"]),
+        (f"query Q {GET} {{ unit(id: 1) {{ nam }} }}", ["1:66: Cannot query field 'nam' on type"]),
+        (f"query Q {GET} {{ units {{ data {{ ...F }} }} }} fragment F on Unit {{ nam }}", ["nam"]),
+        (f"query {'Q' * 101} {GET} {UNIT}", ["1:7: A name has at most 100 characters"]),
+        (
+            f"query Q @endpoint(method: PUT, path: 1, summary: 2) {UNIT}",
+            ["1:38: String cannot", "1:50: String cannot"],
+        ),
+        (
+            f'query Q @endpoint(method: PUT, path: "q", summary: "", tag: "\\u0007") {UNIT}',
+            ["1:19: PUT is a mutation", "1:32: The path", "1:43: `summary`", "1:56: `tag`"],
+        ),
+        (
+            f'query Q($a: String) @endpoint(path: "/v1/x/q", summary: "Q", description: $a) {UNIT}',
+            ["1:62: `description` must be written out"],
+        ),
+        (
+            f'query Q @endpoint(path: "/v1/x/q", summary: "Q", number: "1", alsoAt: []) {UNIT}',
+            ["1:50: `number` is for built-in", "1:63: `alsoAt` is for built-in"],
+        ),
+        (
+            """query Q @endpoint(path: "/v1/x/q", summary: "Q", result: "map.matrix", as: MATRIX) {
+              map(id: 1) { matrix: distanceMatrix(sources: [], targets: []) { __typename } }
+            }""",
+            ["1:72: `as: MATRIX` is for built-in endpoints"],
+        ),
+        (
+            f'query Q @endpoint(path: "/v1/x/q", summary: "Q", sunset: "2027-01-01") {UNIT}',
+            ["1:50: `sunset` needs `deprecated`"],
+        ),
+        (
+            f"query Q($a: ID, $b: [ID!]!, $c: Boolean!) "
+            f'@endpoint(path: "/v1/x/{{a}}/{{b}}/{{c}}", summary: "Q") {UNIT}',
+            ["1:9: $a is in the path", "1:17: $b is in the path", "1:29: $c is in the path"],
+        ),
+        (
+            f"query Q($api_key: ID, $fields: ID) {GET} {UNIT}",
+            ["1:9: The parameter", "1:23:"],
+        ),
+        (f"query Q($perPage: Int, $per_page: Int) {GET} {UNIT}", ["1:24: The parameter per-page"]),
+        (f'query Q($a: ID @parameter(name: "b c")) {GET} {UNIT}', ["1:16: A parameter has a name"]),
+        (f'query Q($page: Int @parameter(name: "p")) {GET} {UNIT}', ["1:9: $page is named as in"]),
+        (
+            f"query Q($a: [WaypointInput!], $b: [[ID!]], $c: CostingOptions, $d: SvgDocument) "
+            f"{GET} {UNIT}",
+            ["1:9: $a is in the query", "1:31: $b", "1:44: $c", "1:64: $d"],
+        ),
+        (f"mutation Q($a: [ID!], $a_b: ID, $aB: ID) {PUT} {{ {CLOSE} }}", ["1:33: The member a_b"]),
+        (f"mutation Q($a: [ID!], $b: JSON) {PUT} {{ {CLOSE} }}", ["1:23: $b is in the body"]),
+        (
+            f'mutation Q($a: [ID!] @parameter(name: "b")) {PUT} {{ {CLOSE} }}',
+            ["1:12: $a is in the body: remove @parameter"],
+        ),
+        (
+            f'mutation Q($a: [ID!]) {PUT} @body(maxBytes: 9999999, title: "a/b") {{ {CLOSE} }}',
+            ["1:83: `maxBytes` must be from 1", "1:102: `title` must be 1 to 100"],
+        ),
+        (f"query Q {GET} @body {UNIT}", ["1:50: A GET has no body: remove @body"]),
+        (
+            f'query Q @endpoint(path: "/v1/x/q", summary: "Q", changes: "Q") {UNIT}',
+            ["1:50: `changes` is for a mutation with one field"],
+        ),
+        (f"query Q {GET} {{ units {{ paging {{ next }} }} }}", ["1:52: A page must select `data`"]),
+        (
+            f"query Q($a: Boolean!) {GET} {{ units {{ data @include(if: $a) {{ id }} }} }}",
+            ["1:66: A page must select `data`, without a condition"],
+        ),
+        (
+            f"query Q {GET} {{ units {{ data: edges {{ cursor }} paging: totalCount }} }}",
+            [
+                "1:60: `data` cannot be the alias",
+                "1:83: Fields 'paging' conflict",
+                "1:83: `paging`",
+            ],
+        ),
+        (
+            f"query Q($a: Boolean!) {GET} {{ units @skip(if: $a) {{ data {{ id }} }} }}",
+            ["1:66: The result may lack 'units'"],
+        ),
+        (
+            'query Q @endpoint(path: "/v1/x/q", summary: "Q", result: "units.data.id") '
+            "{ units { data { id } } }",
+            ["1:50: `result` cannot lead through a list to 'id'"],
+        ),
+        (
+            'query Q @endpoint(path: "/v1/x/q", summary: "Q", result: "node.name") '
+            "{ node(id: 1) { __typename ... on Unit { name } } }",
+            ["1:112: The result may lack 'name'"],
+        ),
+        (f'mutation Q($a: [ID!]) {PUT[:-1]}, result: "setClosures.map") {{ {CLOSE} }}', ["DATA"]),
+        (f"query Q {GET} {{ __schema {{ types {{ name }} }} }}", ["1:52: `result`"]),
+    ],
+)
+def test_every_fault_of_an_own_endpoint_is_named_where_it_is(text: str, faults: list[str]) -> None:
+    found = [each for each in own_faults_of(text) if "is never used" not in each]
+    assert len(found) == len(faults), found
+    for fault, each in zip(faults, found, strict=True):
+        assert fault in each
+
+
+def test_names_are_unique_in_all_files() -> None:
+    own = f"query Q {GET} {UNIT} fragment F on Unit {{ id }}"
+    assert own_faults_of(own, own) == [
+        "1.graphql:1:1: The name Q is taken at 0.graphql:1:1",
+        "1.graphql:1:73: The name F is taken at 0.graphql:1:73",
+    ]
+
+
+def test_an_endpoint_is_within_the_limits_of_one_request() -> None:
+    def nested(size: str) -> str:
+        page = "data { id }"
+        for _ in range(4):
+            page = f"data {{ floors(perPage: {size}) {{ data {{ units {{ {page} }} }} }} }}"
+        return f"query Q($size: Int = 1000) {GET} {{ assets(perPage: $size) {{ {page} }} }}"
+
+    large = "units(perPage: 1000) { data { asset { units(perPage: 1000) { data { id } } } } }"
+    aliased = " ".join(f"a{number}: id" for number in range(31))
+    for text, fault in (
+        (nested("9"), "1:1: The operation nests"),
+        (f"query Q {GET} {{ {large} }}", "1:1: The operation costs at least 1001000, over the"),
+        (f"query Q {GET} {{ unit(id: 1) {{ {aliased} }} }}", "1:1: The operation has 31 aliases"),
+        (f"query Q {GET} {{ unit(id: 1) {{ {'id ' * 2_000} }} }}", "1:1: The document has more"),
+        (f"query Q {GET} {{ unit(id: 1) {{ id #{'#' * 50_000}\n }} }}", "1:1: The document has"),
+        ("query Q { a" * 1_000, "The document is nested too deeply"),
+        (f"query Q {GET} {{ unit(id: {'1' * 5_000}) {{ id }} }}", "1:1: The document has a number"),
+        ("#" * 1_000_001, "1:1: The document has 1000001 characters"),
+    ):
+        (found,) = own_faults_of(text)
+        assert fault in found
+
+
+def test_the_aliases_of_snake_case_names_are_not_counted() -> None:
+    names = " ".join(f"...F{number}" for number in range(40))
+    fragments = " ".join(f"fragment F{number} on Unit {{ floorId }}" for number in range(40))
+    load_own(f"query Q {GET} {{ units {{ data {{ {names} }} }} }} {fragments}")
+
+
+def test_at_most_two_thousand_endpoints_are_read() -> None:
+    texts = [f'query Q{n} @endpoint(path: "/v1/x/q{n}", summary: "Q") {UNIT}' for n in range(2_001)]
+    assert own_faults_of("\n".join(texts)) == ["2001:1: There may be 2,000 endpoints at most"]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,255 @@
+"""The rules of an operator's endpoint, beyond those of GraphQL for its operation.
+
+What an operator writes becomes paths, names of parameters and members, and texts in descriptions.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from graphql import (
+    GraphQLError,
+    GraphQLInputType,
+    GraphQLList,
+    GraphQLSchema,
+    OperationDefinitionNode,
+    OperationType,
+    VariableDefinitionNode,
+    VariableNode,
+    get_named_type,
+    get_nullable_type,
+    is_enum_type,
+    is_input_type,
+    is_non_null_type,
+    type_from_ast,
+)
+
+from rest.bodies import DOCUMENT_BODIES, MAX_BODY_BYTES, build_reader
+from rest.endpoint_files import HAS_BODY, Result, Selected, find_argument, find_directive
+from rest.names import to_snake_case
+from rest.parameters import (
+    API_KEY_PARAMETER,
+    FIELDS,
+    PAGING_VARIABLE_NAMES,
+    SCALARS,
+    TEXT_FORMS,
+    list_names,
+)
+from rest.responses import DATA, TOTAL_COUNT, DataForm, Form, ListForm, NoBodyForm, PageForm
+from schema.definitions import is_page, takes_precondition
+from schema.endpoint_directives import HttpMethod, ResponseForm
+
+OWN_PATHS: Final = "/v1/x/"
+"""What the paths of operators' endpoints begin with."""
+MAX_PATH_CHARACTERS: Final = 200
+MAX_NAME_CHARACTERS: Final = 100
+MAX_CHARACTERS: Final = {"summary": 200, "description": 10_000, "tag": 100}
+"""Bounds of texts by the argument of `@endpoint` or `@body` that they are."""
+NOT_IN_A_SEGMENT: Final = ("Boolean", "Float")
+_FORMS_OF_BUILT_IN: Final = (ResponseForm.MATRIX, ResponseForm.DRAWING, ResponseForm.PICTURE)
+_LITERAL = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._~-]+")
+_PARAMETER = re.compile(r"\{[a-z][a-z0-9]*(-[a-z0-9]+)*\}")
+_QUERY_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
+_TITLE = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+
+def find_option_faults(
+    node: OperationDefinitionNode, options: Mapping[str, Any]
+) -> Iterator[GraphQLError]:
+    """Yield what is wrong with the options of `@endpoint`.
+
+    Each error has the node that it is about.
+    """
+    assert node.name is not None
+    for each in getattr(find_directive(node, "endpoint"), "arguments", ()):
+        if isinstance(each.value, VariableNode):
+            yield GraphQLError(f"`{each.name.value}` must be written out, without a variable", each)
+    if len(node.name.value) > MAX_NAME_CHARACTERS:
+        yield GraphQLError(f"A name has at most {MAX_NAME_CHARACTERS} characters", node.name)
+    for name in ("number", "alsoAt"):
+        if name in options:
+            yield GraphQLError(f"`{name}` is for built-in endpoints", find_argument(node, name))
+    if (form := options.get("as")) in _FORMS_OF_BUILT_IN:
+        message = f"`as: {form.name}` is for built-in endpoints; leave it out, or use DATA"
+        yield GraphQLError(message, find_argument(node, "as"))
+    if fault := _find_path_fault(options["path"]):
+        yield GraphQLError(fault, find_argument(node, "path"))
+    if "sunset" in options and "deprecated" not in options:
+        message = "`sunset` needs `deprecated`, since when the endpoint should not be used"
+        yield GraphQLError(message, find_argument(node, "sunset"))
+    yield from _find_text_faults(node, options)
+
+
+def _find_path_fault(path: str) -> str | None:
+    """Return what is wrong with a path, if anything is.
+
+    >>> _find_path_fault("/v1/x/units/../{Unit}")
+    "A path has segments of A-Z, a-z, 0-9, '.', '_', '~' and '-', or {parameters}, not '..'"
+    >>> _find_path_fault("/v1/x/floors/{floor}/units/{floor}")
+    'A path has each parameter once; {floor} is repeated'
+    """
+    if not path.startswith(OWN_PATHS):
+        return f"The path must begin with {OWN_PATHS}, and {path[:MAX_PATH_CHARACTERS]!r} does not"
+    if len(path) > MAX_PATH_CHARACTERS:
+        return f"The path must have at most {MAX_PATH_CHARACTERS} characters, not {len(path)}"
+    segments = path.removeprefix(OWN_PATHS).split("/")
+    for segment in segments:
+        if "{" in segment or "}" in segment:
+            if not _PARAMETER.fullmatch(segment):
+                return f"A parameter is a whole segment such as {{group-id}}, not {segment!r}"
+            if segments.count(segment) > 1:
+                return f"A path has each parameter once; {segment} is repeated"
+        elif not segment:
+            return "A path has no empty segment, and no slash at its end"
+        elif not _LITERAL.fullmatch(segment):
+            return (
+                "A path has segments of A-Z, a-z, 0-9, '.', '_', '~' and '-', or {parameters}, "
+                f"not {segment!r}"
+            )
+    return None
+
+
+def _find_text_faults(
+    node: OperationDefinitionNode, options: Mapping[str, Any], directive: str = "endpoint"
+) -> Iterator[GraphQLError]:
+    for name, maximum in MAX_CHARACTERS.items():
+        text = options.get(name) or ""
+        place = find_argument(node, name, directive)
+        if len(text) > maximum:
+            yield GraphQLError(
+                f"`{name}` must have at most {maximum:,} characters, not {len(text):,}", place
+            )
+        allowed = "\n\t" if name == "description" else ""
+        if any(unicodedata.category(each) in ("Cc", "Cs") for each in text if each not in allowed):
+            yield GraphQLError(f"`{name}` must have no control characters", place)
+        if name in options and not text.strip():
+            yield GraphQLError(f"`{name}` must not be blank", place)
+
+
+def find_body_faults(
+    node: OperationDefinitionNode, method: HttpMethod, options: Mapping[str, Any] | None
+) -> Iterator[GraphQLError]:
+    """Yield what is wrong with the options of `@body`, if the operation has it."""
+    if options is None:
+        return
+    if method not in HAS_BODY:
+        yield GraphQLError(f"A {method} has no body: remove @body", find_directive(node, "body"))
+    yield from _find_text_faults(node, options, "body")
+    if not 1 <= options["maxBytes"] <= MAX_BODY_BYTES:
+        message = f"`maxBytes` must be from 1 to {MAX_BODY_BYTES}"
+        yield GraphQLError(message, find_argument(node, "maxBytes", "body"))
+    if not _TITLE.fullmatch(options.get("title", "Body")):
+        message = "`title` must be 1 to 100 letters, digits, '.', '_' or '-'"
+        yield GraphQLError(message, find_argument(node, "title", "body"))
+
+
+def find_variable_faults(
+    schema: GraphQLSchema,
+    node: OperationDefinitionNode,
+    method: HttpMethod,
+    path_variables: Collection[str],
+    names: Mapping[str, str],
+) -> Iterator[GraphQLError]:
+    """Yield which variables cannot come from where a request would have them.
+
+    `names` are those that variables have by `@parameter`.
+    """
+    others: dict[str, tuple[VariableDefinitionNode, GraphQLInputType]] = {}
+    for each in node.variable_definitions or ():
+        name, type = each.variable.name.value, type_from_ast(schema, each.type)
+        if not is_input_type(type):
+            continue  # validation says so
+        if name not in path_variables:
+            others[name] = each, type
+        elif not (is_non_null_type(type) and _fits_segment(type.of_type)):
+            message = f"${name} is in the path: it must be of type ID!, or another that is not null"
+            yield GraphQLError(f"{message} and fits into a segment, and {type} is none", each)
+    members: dict[str, str] = {}
+    if method in HAS_BODY:
+        document = next((each for each in others if _is_document(others[each][1])), None)
+        in_body = [document] if document else [*others]
+        for name in in_body:
+            each, type = others.pop(name)
+            if find_directive(each, "parameter"):
+                yield GraphQLError(f"${name} is in the body: remove @parameter", each)
+            if not document:
+                yield from _find_member_fault(each, type, members)
+    taken = {FIELDS: "the service", API_KEY_PARAMETER: "the service"}
+    for name, (each, type) in others.items():
+        if not _fits_query(type):
+            message = f"${name} is in the query of the address, where there is no {type}"
+            yield GraphQLError(message, each)
+        if name in names and name in PAGING_VARIABLE_NAMES:
+            yield GraphQLError(f"${name} is named as in every page: remove @parameter", each)
+        if not _QUERY_NAME.fullmatch(names.get(name, "name")):
+            message = "A parameter has a name of at most 100 letters, digits, '-' and '_'"
+            yield GraphQLError(message, find_directive(each, "parameter"))
+        for spelling in list_names(name, names.get(name)):
+            if spelling in taken:
+                message = f"The parameter {spelling} of ${name} is that of {taken[spelling]}"
+                yield GraphQLError(message, each)
+        taken |= dict.fromkeys(list_names(name, names.get(name)), f"${name}")
+
+
+def _find_member_fault(
+    node: VariableDefinitionNode, type: GraphQLInputType, members: dict[str, str]
+) -> Iterator[GraphQLError]:
+    name = node.variable.name.value
+    if (other := members.setdefault(to_snake_case(name), name)) != name:
+        message = f"The member {to_snake_case(name)} of the body is ${other} already"
+        yield GraphQLError(message, node)
+    try:
+        build_reader(type)
+    except KeyError:
+        yield GraphQLError(f"${name} is in the body, where there is no {type}", node)
+
+
+def _is_document(type: GraphQLInputType) -> bool:
+    return str(get_nullable_type(type)) in DOCUMENT_BODIES
+
+
+def _fits_query(type: GraphQLInputType) -> bool:
+    nullable = get_nullable_type(type)
+    if isinstance(nullable, GraphQLList):
+        return _is_text(get_nullable_type(nullable.of_type))
+    return _is_text(nullable) or str(nullable) in TEXT_FORMS
+
+
+def _fits_segment(type: GraphQLInputType) -> bool:
+    return _is_text(type) and str(type) not in NOT_IN_A_SEGMENT
+
+
+def _is_text(type: object) -> bool:
+    return is_enum_type(type) or str(type) in SCALARS
+
+
+def find_change_faults(
+    node: OperationDefinitionNode, options: Mapping[str, Any], roots: Sequence[Selected]
+) -> Iterator[GraphQLError]:
+    """Yield why the only write of an operation does not depend on an entity tag, if it must."""
+    fields = [getattr(each.parent, "fields", {}).get(each.node.name.value) for each in roots]
+    if "changes" in options and not (len(fields) == 1 and takes_precondition(fields[0])):
+        yield GraphQLError(
+            "`changes` is for a mutation with one field, which compares entity tags as "
+            "setClosures does",
+            find_argument(node, "changes"),
+        )
+
+
+def find_result_faults(
+    node: OperationDefinitionNode, result: Result, form: Form
+) -> Iterator[GraphQLError]:
+    """Yield what keeps a form from being made of a result."""
+    is_write = node.operation is OperationType.MUTATION
+    if is_write and form.is_nullable and not isinstance(form, DataForm | NoBodyForm):
+        message = "The result may be null, and a write is not answered by 404: use `as: DATA`"
+        yield GraphQLError(message, find_argument(node, "as"))
+    if not (isinstance(form, PageForm | ListForm) and is_page(get_named_type(result.field.type))):
+        return
+    if all(each.is_conditional for each in result.selected.get(DATA, ())):
+        yield GraphQLError("A page must select `data`, without a condition", result.node)
+    for name, selected in result.selected.items():
+        field = selected[0].node.name.value
+        if name in (DATA, "paging", TOTAL_COUNT) and to_snake_case(field) != name:
+            yield GraphQLError(f"`{name}` cannot be the alias of {field} here", selected[0].node)
