@@ -271,7 +271,7 @@ TEXT_FORMS: Final = {
         parse_waypoint,
         WAYPOINT_SCHEMA,
         ": the id of a location or a unit, `unit:` and the id of a unit, or `x,y,floor_id`.",
-        lambda example: str(example["id"]),
+        lambda example: str(example.get("id") or ",".join(map(str, example.values()))),
     ),
     "AttributeFilter": TextForm(
         parse_attribute,

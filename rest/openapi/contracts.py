@@ -98,9 +98,9 @@ def find_breaking_changes(before: str, after: str) -> list[str]:
 def add_contracts(description: OpenApiObject, contracts: Iterable[str]) -> OpenApiObject:
     """Return a description that has the endpoints of some contracts, too.
 
-    A contract that another release has written is left out if it refers to what this description
-    does not have, or if its address or its name is taken. Schemas whose names are taken get
-    numbers, and so does a group of the name of a built-in one.
+    A contract that refers to what this description does not have, because another release has
+    written it, is left out; so is an empty one, and one whose address or name is taken. Schemas
+    whose names are taken get numbers, and groups with names of built-in ones stay apart.
     """
     components = description["components"]
     paths, schemas = {**description["paths"]}, {**components["schemas"]}
@@ -109,7 +109,7 @@ def add_contracts(description: OpenApiObject, contracts: Iterable[str]) -> OpenA
     known = {f"{kind}/{name}" for kind, members in components.items() for name in members}
     names = {each["operationId"] for path in paths.values() for each in path.values()}
     taken = {*map(_fold, schemas)}
-    for text in contracts:
+    for text in filter(None, contracts):
         contract = orjson.loads(text)
         method, path = contract["method"].lower(), contract["path"]
         operation, own = contract["operation"], {f"schemas/{name}" for name in contract["schemas"]}

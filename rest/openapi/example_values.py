@@ -81,4 +81,5 @@ def _iter_texts(schema: JsonSchema, name: str) -> Iterator[str]:
         yield '<svg xmlns="http://www.w3.org/2000/svg"/>'
     is_id = re.search(r"(\A|_)ids?\Z", name)
     yield f"{name.removesuffix('_id')}-1" if is_id else name.replace("_", " ").capitalize()
+    yield "AQ".ljust(23, "A")  # a cursor of the changes
     yield from ("text", "1", "a1", "u1", "A", "group/attribute", "key:value", "#0f766e", "<svg/>")

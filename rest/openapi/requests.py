@@ -210,14 +210,16 @@ def _flags_pattern(flags: Sequence[str]) -> JsonSchema:
 def describe_parameter_value(source: Input) -> JsonSchema:
     """Return description, schema and example of an input in a path or a query."""
     example = source.definition.example
-    if form := TEXT_FORMS.get(get_named_type(source.type).name):
-        return {
-            "description": f"{source.description.removesuffix('.')}{form.description}",
-            "schema": form.json_schema,
-            **({} if example is None else {"example": form.write_example(example)}),
-        }
     text = PARAMETER_TEXTS.get(source.variable, source.description)
     schema = _build_schema(source.argument)
+    if form := TEXT_FORMS.get(get_named_type(source.type).name):
+        text = f"{text.removesuffix('.')}{form.description}"
+        if "items" in schema:
+            schema["items"] = form.json_schema
+            example = example and [*map(form.write_example, example)]
+        else:
+            schema = form.json_schema
+            example = example and form.write_example(example)
     if schema.get("type") == "array":
         # An empty parameter is one item, the empty text.
         schema["minItems"] = 1

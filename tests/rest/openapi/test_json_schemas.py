@@ -3,12 +3,22 @@
 from enum import Enum
 from typing import Any
 
+import jsonschema_rs
 import pytest
 import strawberry
-from graphql import GraphQLObjectType
+from graphql import (
+    GraphQLField,
+    GraphQLInterfaceType,
+    GraphQLNonNull,
+    GraphQLObjectType,
+    GraphQLSchema,
+    get_named_type,
+)
 
 from resolvers.routes import MAX_NEAREST
+from rest.openapi.example_values import make_example
 from rest.openapi.json_schemas import MissingDescriptionError, ResultSchemaReader, hoist_titled
+from rest.openapi.map_schemas import COMPONENT_SCHEMAS
 from schema.execution import Executor
 from schema.operation_inputs import get_output_limits
 from schema.root import GRAPHQL_SCHEMA
@@ -151,3 +161,90 @@ def test_a_field_that_may_be_excluded_is_not_required() -> None:
     schema = reader.read_schema(["room"])
     assert schema["required"] == ["name"]
     assert [*schema["properties"]] == ["name", "doors"]
+
+
+def merged(selection: str) -> dict[str, Any]:
+    """The schema of a record of several types, or of a unit."""
+    executor = Executor(GRAPHQL_SCHEMA)
+    document = f"""query Q($id: ID!, $with: Boolean = false) {{
+        {selection} other: unit(id: $id) {{ id @skip(if: $with) ...Named }} }}
+        fragment Named on Unit {{ name floor {{ name }} }}"""
+    reader = ResultSchemaReader(GRAPHQL_SCHEMA, executor.prepare(document))
+    return reader.read_schema(["it"])
+
+
+@pytest.mark.parametrize(
+    ("selection", "required", "optional"),
+    [
+        ("it: node(id: $id) { nodeId ... on Unit { name } }", ["nodeId"], ["name"]),
+        ("it: node(id: $id) { ...Named ... on Map { name } }", [], ["name", "floor"]),
+        ("it: node(id: $id) { ... on Node { nodeId } __typename }", ["nodeId", "__typename"], []),
+        (
+            "it: unit(id: $id) { id ... on Node { nodeId } }",
+            ["id", "nodeId"],
+            [],
+        ),
+        ("it: unit(id: $id) { id @skip(if: $with) name ...Named }", ["name", "floor"], ["id"]),
+        ("it: unit(id: $id) { id ...Named @include(if: $with) }", ["id"], ["name", "floor"]),
+        ("it: unit(id: $id) { ... @include(if: $with) { id name } id }", ["id"], ["name"]),
+    ],
+)
+def test_members_of_one_type_or_under_a_condition_may_be_missing(
+    selection: str, required: list[str], optional: list[str]
+) -> None:
+    schema = merged(selection)
+    assert sorted(schema["required"]) == sorted(required)
+    assert sorted(schema["properties"]) == sorted(required + optional)
+
+
+def test_selections_of_one_field_are_merged() -> None:
+    first = (
+        "it: unit(id: $id) { floor { id } ... @include(if: $with) { floor { label } } ...Named }"
+    )
+    for selection in (first, "it: unit(id: $id) { floor { id } } " + first):
+        floor, _ = merged(selection)["properties"]["floor"]["anyOf"]
+        assert [*floor["properties"]] == ["id", "label", "name"]
+        assert floor["required"] == ["id", "label", "name"]
+
+
+def select_all(type: GraphQLObjectType, variables: dict[str, str], depth: int = 2) -> str:
+    """A selection of all fields of a type, with a variable for each argument."""
+    fields = ["__typename"]
+    for name, field in type.fields.items():
+        inner = get_named_type(field.type)
+        below = ""
+        if isinstance(inner, GraphQLInterfaceType):
+            below = " { __typename }"
+        elif isinstance(inner, GraphQLObjectType):
+            below = f" {{ {select_all(inner, variables, depth - 1) if depth else '__typename'} }}"
+        given = []
+        for argument, definition in field.args.items():
+            if isinstance(definition.type, GraphQLNonNull):
+                variables[variable := f"v{len(variables)}"] = str(definition.type)
+                given.append(f"{argument}: ${variable}")
+        fields.append(name + (f"({', '.join(given)})" if given else "") + below)
+    return " ".join(fields)
+
+
+OUTPUT_TYPES = [
+    type
+    for type in GRAPHQL_SCHEMA.type_map.values()
+    if isinstance(type, GraphQLObjectType) and not type.name.startswith("__")
+]
+
+
+@pytest.mark.parametrize("type", OUTPUT_TYPES, ids=str)
+def test_every_type_of_results_is_described_with_an_example_that_fits(
+    type: GraphQLObjectType,
+) -> None:
+    root = GraphQLObjectType("Root", {"it": GraphQLField(type)})
+    schema = GraphQLSchema(root, types=[*GRAPHQL_SCHEMA.type_map.values()])
+    variables: dict[str, str] = {}
+    selection = select_all(type, variables)
+    declared = ", ".join(f"${name}: {each}" for name, each in variables.items())
+    text = f"query Q{f'({declared})' if declared else ''} {{ it {{ {selection} }} }}"
+    operation = Executor(schema, compile_queries=False).prepare(text)
+    described = ResultSchemaReader(schema, operation).read_schema(["it"])
+    complete = {**described, "components": {"schemas": COMPONENT_SCHEMAS}}
+    validator = jsonschema_rs.Draft202012Validator(complete, validate_formats=True)
+    assert [error.message for error in validator.iter_errors(make_example(described))] == []

@@ -7,12 +7,16 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
+from graphql import GraphQLObjectType
 
 from resolvers.distances import LocationOrPosition
 from resolvers.request.caller import FLAGS
-from rest.bodies import RequestBody
+from rest.bodies import JsonBody, RequestBody
 from rest.endpoint_files import Endpoint
+from rest.errors import JSON_MEDIA_TYPE
+from rest.names import to_snake_case
 from rest.openapi import description
+from rest.openapi.example_values import make_example
 from rest.openapi.json_schemas import hoist_titled
 from rest.openapi.requests import (
     SECURITY_SCHEMES,
@@ -25,6 +29,7 @@ from rest.openapi.requests import (
 )
 from rest.parameters import EndpointInputs
 from schema.execution import Executor
+from schema.operation_inputs import Input, OperationInputs, definition_of
 from schema.root import GRAPHQL_SCHEMA
 from tests.endpoints import ENDPOINTS, body_of
 
@@ -246,3 +251,53 @@ def test_a_drawing_is_text_with_an_example() -> None:
     assert (schema["type"], schema["contentMediaType"]) == ("string", "image/svg+xml")
     assert schema["maxLength"] == UNIT_MAP_BODY.max_bytes
     assert build_body_example(UNIT_MAP_BODY, ()) == SVG_EXAMPLE
+
+
+ARGUMENTS = {
+    f"{type.name}.{field_name}.{name}": argument
+    for type in GRAPHQL_SCHEMA.type_map.values()
+    if isinstance(type, GraphQLObjectType) and not type.name.startswith("__")
+    for field_name, field in type.fields.items()
+    for name, argument in field.args.items()
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_every_argument_can_be_a_parameter_or_a_member_of_a_body(name: str) -> None:
+    argument, variable = ARGUMENTS[name], name.rpartition(".")[2]
+    source = Input(variable, argument.type, argument, definition_of(argument), lambda _: None)
+    body = JsonBody(JSON_MEDIA_TYPE, 1_000, title="Request")
+    schema = build_body_schema(body, [source])
+    assert jsonschema_rs.is_valid(schema, build_body_example(body, [source]))
+    if source.definition.example is None:
+        whole = make_example(schema["properties"]["data"]["properties"][to_snake_case(variable)])
+        assert jsonschema_rs.is_valid(schema, {"data": {to_snake_case(variable): whole}})
+    described = describe_parameter_value(source)
+    assert described["description"]
+    example = described.get("example", make_example(described["schema"], variable))
+    assert jsonschema_rs.is_valid(described["schema"], example, validate_formats=True)
+
+
+NESTED = """query Near($id: ID!, $type: ID!, $ids: [ID!], $one: ID = "a", $any: Boolean!) {
+  map(id: $id) { locations(ids: $ids) { data { id @include(if: $any) name } } }
+  units(attribute: {groupId: "view", attributeId: $type}, ids: [$one]) { data { id } }
+}"""
+
+
+def test_a_variable_within_a_value_is_described_by_its_own_type() -> None:
+    inputs = OperationInputs(GRAPHQL_SCHEMA, EXECUTOR.prepare(NESTED)).by_variable
+    described = {name: describe_parameter_value(each) for name, each in inputs.items()}
+    assert described["one"]["schema"] == {"type": "string", "default": "a"}
+    assert described["type"]["schema"]["maxLength"] == 255
+    assert "default" not in described["any"]["schema"]
+    required = {name for name, each in inputs.items() if each.is_required}
+    assert required == {"id", "type", "any"}
+
+
+def test_all_flags_are_one_header() -> None:
+    (units,) = (row for row in ENDPOINTS if row.path == "/v1/units")
+    (flags,) = (each for each in described(units, "a", "b") if each.get("in") == "header")
+    assert flags["required"] is True
+    assert flags["example"] == "a, b, unit-attributes-resource, references"
+    matches = [bool(re.search(flags["schema"]["pattern"], text)) for text in ("a,x, b", "a", "b")]
+    assert matches == [True, False, False]
