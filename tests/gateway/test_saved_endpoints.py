@@ -256,3 +256,28 @@ async def test_the_description_has_them_for_requests_with_a_key(
         assert "/v1/x/units/{unit}" not in (await anonymous.get("/v1/openapi.json")).text
     await data_of(client, REMOVE, {"names": ["XUnit"]})
     assert "/v1/x/units/{unit}" not in (await client.get("/v1/openapi.json")).text
+
+
+@pytest.mark.parametrize("path", ["/v1/openapi.json", "/v1/openapi.yaml"])
+async def test_the_description_with_them_is_of_its_key_and_of_its_moment(
+    client: httpx.AsyncClient, gateway: Gateway, own_world: World, path: str
+) -> None:
+    await save(client, UNIT)
+    described = await client.get(path)
+    assert described.headers["cache-control"] == "private, no-cache"
+    assert "API-Key" in described.headers["vary"]
+    tag = {"If-None-Match": described.headers["etag"]}
+    assert (await client.get(path, headers=tag)).status_code == 304
+    zipped = await client.get(path, headers={"Accept-Encoding": "gzip"})
+    assert (zipped.headers["content-encoding"], zipped.content) == ("gzip", described.content)
+    async with open_client(gateway, None) as anonymous:
+        public = await anonymous.get(path)
+        assert (public.status_code, "x/units" in public.text) == (200, False)
+        in_query = await anonymous.get(path, params={"api-key": own_world.keys.full})
+        assert in_query.content == described.content
+        assert (await anonymous.get(path, params={"api-key": "other"})).status_code == 403
+        twice = [("api-key", "other"), ("api-key", own_world.keys.full)]
+        assert (await anonymous.get(path, params=twice)).status_code == 401
+    await save(client, UNITS)
+    newer = await client.get(path, headers=tag)
+    assert (newer.status_code, "floorUnits" in newer.text) == (200, True)
