@@ -8,7 +8,7 @@ from bench.harness import EXPERIMENTS, build_command
 
 EXPERIMENT_MODULES = (
     *("comparison", "growth", "importing", "instructions", "map_view", "overload"),
-    *("parsing", "profiling", "response_cache", "routing", "streams"),
+    *("parsing", "profiling", "response_cache", "routing", "saved_endpoints", "streams"),
 )
 for module in EXPERIMENT_MODULES:  # which registers their experiments
     importlib.import_module(f"bench.{module}")

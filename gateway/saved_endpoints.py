@@ -166,10 +166,13 @@ class SavedEndpoints:
 
         It may be kept unless the endpoint has changed since the request found it.
         """
+        state = self._get_state()
+        if state.response_cache.is_off:
+            return
         context.reads.add(ENDPOINTS_COLLECTION, [key_tag(endpoint.name)])
         handler = self._routes.handlers.get(endpoint.name)
         prepared = None if handler is None else self._prepared.peek(handler, None)
-        is_newest = self._routes.records is self._get_state().saved_endpoints.get()
+        is_newest = self._routes.records is state.saved_endpoints.get()
         if not (isinstance(prepared, EndpointHandler) and prepared.endpoint is endpoint):
             is_newest = False
         if not is_newest:

@@ -18,7 +18,6 @@ from rest.endpoint_files import Endpoint, built_in_endpoints
 from rest.errors import HttpError, from_graphql_error, invalid_input_error, not_found_error
 from rest.parameters import FIELDS, EndpointInputs
 from rest.responses import (
-    BYTES_IN_PART,
     DATA,
     ENCODED_RESPONSE_HEADERS,
     RESPONSE_HEADERS,
@@ -44,7 +43,6 @@ from schema.execution import (
     run_in_thread,
 )
 from schema.operation_inputs import ID, MAX_REPORTED_ERRORS
-from schema.query_size import estimate_bytes
 
 MAX_BYTES_IN_EVENT_LOOP = 256_000
 """A larger body is parsed in a thread: this takes up to 2 ms."""
@@ -207,10 +205,11 @@ class EndpointHandler:
         filters: list[tuple[str, str]],
         fields: tuple[str, ...] | None,
     ) -> Response:
+        cost = 0
         if self.is_saved:
             self.service.depend_on(self.endpoint, context)
             context.budget.max_bytes = self.service.executor.limits.response_bytes
-            self._check_size(variables)
+            cost = self._check_size(variables)
         if self.endpoint.body is not None:
             await self._check_inputs(variables, self.endpoint.body)
         work = self._run_operation(variables, context)
@@ -218,11 +217,11 @@ class EndpointHandler:
             work = run_while_connected(work, request.receive)
         path, path_params = self.endpoint.path, request.scope["path_params"]
         url = RequestUrl(context.base_url, filters, fields, path, path_params)
-        return await self._build_response(await work, url, context.budget)
+        return await self._build_response(await work, url, context.budget, cost)
 
-    def _check_size(self, variables: dict[str, Any]) -> None:
+    def _check_size(self, variables: dict[str, Any]) -> int:
         try:
-            self.service.executor.check_size(self.operation, variables)
+            return self.service.executor.check_size(self.operation, variables)
         except RequestError as error:
             raise from_graphql_error(error) from error
 
@@ -306,7 +305,7 @@ class EndpointHandler:
         return {body.to_path(error.path): [error.message] for error in errors}
 
     async def _build_response(
-        self, result: dict[str, Any], request_url: RequestUrl, budget: Budget
+        self, result: dict[str, Any], request_url: RequestUrl, budget: Budget, cost: int = 0
     ) -> Response:
         form = self.endpoint.form
         formed = form.wrap(result, request_url)
@@ -318,9 +317,9 @@ class EndpointHandler:
             body = select_fields(body, request_url.fields)
         if not isinstance(body, bytes):
             data = body.get(DATA) if isinstance(body, dict) else None
-            is_long = isinstance(data, list) and len(data) > MAX_ITEMS_IN_EVENT_LOOP
-            if self.is_saved:  # which may have long lists anywhere
-                is_long = estimate_bytes(body) > BYTES_IN_PART
+            # A saved endpoint may have long lists anywhere: its cost tells.
+            items = len(data) if isinstance(data, list) and not self.is_saved else cost
+            is_long = items > MAX_ITEMS_IN_EVENT_LOOP
             try:
                 budget.check_least(budget.drawing_bytes)
                 body = await write_json(body, budget.check_least) if is_long else orjson.dumps(body)

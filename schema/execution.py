@@ -161,10 +161,13 @@ class Executor:
             operation.compile(self.schema).generate_code()
         return operation
 
-    def check_size(self, operation: Operation, variables: Mapping[str, Any]) -> None:
-        """Raise LimitExceededError if a limited operation exceeds a limit with these variables."""
-        if operation.measure is not None:
-            operation.measure.check(variables, self.limits)
+    def check_size(self, operation: Operation, variables: Mapping[str, Any]) -> int:
+        """Return the cost of a limited operation with these variables. Raises LimitExceededError.
+
+        It is 0 for an operation without limits.
+        """
+        measure = operation.measure
+        return 0 if measure is None else measure.check(variables, self.limits).cost
 
     def get_client_operation(
         self, text: str, name: str | None, variables: Mapping[str, Any]
