@@ -105,7 +105,9 @@ class SavedHandler:
         """Respond to a request. Nothing is compiled for one without a valid key."""
         request.scope[SCOPE_OPERATION] = self.record.name
         caller = await self.service.authenticate(request)
-        return await (await self.prepare()).respond(request, caller)
+        handler = await self.prepare()
+        handler.mark(request.scope)
+        return await handler.respond(request, caller)
 
 
 class _Routes(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Scope
 
 from rest import parameters
 from rest.bodies import BodyShapeError, JsonBody, RequestBody, read_request_body
@@ -151,11 +151,14 @@ class EndpointHandler:
 
     async def __call__(self, request: Request) -> ASGIApp:
         """Respond to a request. Check key, flag, permission, input, existence, in this order."""
-        endpoint, scope = self.endpoint, request.scope
-        scope[SCOPE_OPERATION] = self.operation.name
-        if endpoint.deprecation is not None:
-            scope[SCOPE_DEPRECATION] = endpoint.deprecation
+        self.mark(request.scope)
         return await self.respond(request, await self.service.authenticate(request))
+
+    def mark(self, scope: Scope) -> None:
+        """Note what the log and the headers of all responses say of the endpoint."""
+        scope[SCOPE_OPERATION] = self.operation.name
+        if self.endpoint.deprecation is not None:
+            scope[SCOPE_DEPRECATION] = self.endpoint.deprecation
 
     async def respond(self, request: Request, caller: Caller) -> ASGIApp:
         """Respond to a request of an authenticated caller."""

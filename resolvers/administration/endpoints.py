@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, NamedTuple
 
 import strawberry
@@ -44,8 +45,12 @@ async def list_saved_endpoints(info: Info, pages: PageArguments) -> Page[SavedEn
     list_id = "endpoints"
     request = pages.parse_for_list(list_id)
     database = info.context.bypass_caches().database
-    records = await saved_endpoints.list_endpoints(database, with_contracts=True)
-    return request.cut_page(records, lambda each: each.name).of_list(list_id, len(records))
+    records = await saved_endpoints.list_endpoints(database)
+    page = request.cut_page(records, lambda each: each.name).of_list(list_id, len(records))
+    names = [each.name for each in page.data]
+    info.context.budget.count_read(len(names))
+    described = await saved_endpoints.list_endpoints(database, names, with_contracts=True)
+    return replace(page, data=described)
 
 
 async def save_endpoints(

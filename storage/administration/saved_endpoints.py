@@ -84,12 +84,19 @@ async def change_endpoints(
 
 
 async def list_endpoints(
-    database: driver.Database, *, with_contracts: bool = False
+    database: driver.Database,
+    names: Collection[str] | None = None,
+    *,
+    with_contracts: bool = False,
 ) -> list[SavedEndpoint]:
-    """Return all endpoints of one moment, by name. Raises UnavailableError."""
+    """Return all endpoints of one moment, or those of some names, by name.
+
+    Raises UnavailableError.
+    """
+    where: Document = {} if names is None else {"_id": {"$in": [*names]}}
+    left_out = None if with_contracts else {_CONTRACT: False}
     with driver.translate_errors():
-        left_out = None if with_contracts else {_CONTRACT: False}
-        stored = await database[ENDPOINTS_COLLECTION].find({}, left_out).to_list(None)
+        stored = await database[ENDPOINTS_COLLECTION].find(where, left_out).to_list(None)
     return sorted(map(_from_stored, stored), key=lambda each: each.name)
 
 

@@ -277,7 +277,31 @@ async def test_the_description_with_them_is_of_its_key_and_of_its_moment(
         assert in_query.content == described.content
         assert (await anonymous.get(path, params={"api-key": "other"})).status_code == 403
         twice = [("api-key", "other"), ("api-key", own_world.keys.full)]
-        assert (await anonymous.get(path, params=twice)).status_code == 401
+        assert (await anonymous.get(path, params=httpx.QueryParams(twice))).status_code == 401
     await save(client, UNITS)
     newer = await client.get(path, headers=tag)
     assert (newer.status_code, "floorUnits" in newer.text) == (200, True)
+
+
+async def test_one_that_is_deprecated_says_so(client: httpx.AsyncClient) -> None:
+    dates = 'summary: "Get a unit", deprecated: "2027-01-01", sunset: "2027-07-01"'
+    await save(client, UNIT.replace('summary: "Get a unit"', dates))
+    for _ in range(2):
+        response = await client.get("/v1/x/units/unit-1")
+        assert response.headers["deprecation"] == "@1798761600"
+        assert response.headers["sunset"] == "Thu, 01 Jul 2027 00:00:00 GMT"
+    listed = await data_of(client, "{ endpoints { data { id openapi savedAt document } } }")
+    [endpoint] = listed["endpoints"]["data"]
+    assert endpoint["openapi"]["deprecated"]
+    assert endpoint["savedAt"]
+
+
+async def test_two_changes_at_a_time_see_each_other(client: httpx.AsyncClient) -> None:
+    same = UNIT.replace("XUnit", "Other")
+    answers = await asyncio.gather(
+        *(post_graphql(client, SAVE, {"documents": [each]}) for each in (UNIT, same))
+    )
+    [refused] = [each for each in answers if "errors" in each]
+    assert "/v1/x/units/{unit}" in refused["errors"][0]["message"]
+    listed = await data_of(client, "{ endpoints { data { name } } }")
+    assert len(listed["endpoints"]["data"]) == 1
