@@ -276,8 +276,8 @@ async def test_the_description_with_them_is_of_its_key_and_of_its_moment(
         in_query = await anonymous.get(path, params={"api-key": own_world.keys.full})
         assert in_query.content == described.content
         assert (await anonymous.get(path, params={"api-key": "other"})).status_code == 403
-        twice = [("api-key", "other"), ("api-key", own_world.keys.full)]
-        assert (await anonymous.get(path, params=httpx.QueryParams(twice))).status_code == 401
+        twice = {"api-key": ["other", own_world.keys.full]}
+        assert (await anonymous.get(path, params=twice)).status_code == 401
     await save(client, UNITS)
     newer = await client.get(path, headers=tag)
     assert (newer.status_code, "floorUnits" in newer.text) == (200, True)
