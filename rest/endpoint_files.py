@@ -56,7 +56,7 @@ from schema.definitions import is_null_on_error, is_page
 from schema.endpoint_directives import HttpMethod, ResponseForm
 from schema.operations import (
     InvalidOperationError,
-    check_cheapest_request,
+    measure_operation,
     parse_within_limits,
 )
 from schema.query_limits import QueryLimits
@@ -576,7 +576,7 @@ class _Loader:
         """Return the options of an endpoint within the limits, None after a fault."""
         if self.limits is not None:
             try:
-                check_cheapest_request(self.schema, _write_source(reached), self.limits)
+                measure_operation(self.schema, _write_source(reached), self.limits)
             except InvalidOperationError as invalid:
                 [error] = invalid.errors
                 at = error.extensions or {}

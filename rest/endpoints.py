@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from typing import Any, Protocol, TypeAlias
 
 import orjson
+from graphql import get_named_type
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Scope
@@ -16,7 +17,7 @@ from rest.bodies import BodyShapeError, JsonBody, RequestBody, read_request_body
 from rest.dispatch import Handler, PathRoute, run_while_connected
 from rest.endpoint_files import Endpoint, built_in_endpoints
 from rest.errors import HttpError, from_graphql_error, invalid_input_error, not_found_error
-from rest.parameters import FIELDS, EndpointInputs
+from rest.parameters import FIELDS, EndpointInputs, QueryParameter
 from rest.responses import (
     DATA,
     ENCODED_RESPONSE_HEADERS,
@@ -117,11 +118,11 @@ class EndpointHandler:
         """The handler of the resource that conditional requests to this endpoint are about."""
         self.is_saved = bool(endpoint.source)
         self.operation: Operation = service.executor.prepare(
-            endpoint.document, is_limited=self.is_saved
+            endpoint.document, limited_text=endpoint.source
         )
         self.inputs = EndpointInputs.read(service.executor.schema, endpoint, self.operation)
         self.guarded_parameters = [
-            (parameter.name, requirement)
+            (parameter, requirement)
             for parameter in self.inputs.query
             if (requirement := parameter.input.definition.requirement)
         ]
@@ -129,6 +130,14 @@ class EndpointHandler:
         self.parameter_names = {
             parameter.input.variable: parameter.name for parameter in self.inputs.query
         }
+        self.parameter_names |= {
+            variable: name for name, variable in endpoint.path_parameters.items()
+        }
+        self.path_numbers = [
+            QueryParameter(source, name)
+            for name, source in self.inputs.path.items()
+            if get_named_type(source.type).name == "Int"
+        ]
         self.known_parameters = [
             name for parameter in self.inputs.all_query for name in parameter.names
         ]
@@ -141,7 +150,13 @@ class EndpointHandler:
         are_ids = all(source.definition.rules == (ID,) for source in self.inputs.path.values())
         are_checked = are_ids and self.inputs.operation.are_checked_alone
         # What a body has is checked by make_response, and all else where it is read.
-        self.has_checked_inputs = body is not None or are_checked
+        are_checked_by_body = not self.is_saved or self.inputs.operation.are_all_found
+        self.has_checked_inputs = are_checked or (body is not None and are_checked_by_body)
+        guarded = {each.input.variable for each, _ in self.guarded_parameters}
+        guarded -= self.inputs.operation.with_default
+        # Others are checked where they are read, which a response from the cache is not.
+        has_others = len(guarded) < self.inputs.operation.guarded_values
+        self.is_for_rights = self.is_saved and has_others
 
     def with_service(self, service: RequestServices) -> "EndpointHandler":
         """Return a handler of the same endpoint with other services."""
@@ -193,7 +208,7 @@ class EndpointHandler:
             orjson.dumps(variables, option=SORT_KEYS),
             # Flags and permissions were checked above; of the caller, only the scope changes what
             # is read.
-            caller.scope,
+            caller.rights if self.is_for_rights else caller.scope,
             # The body has URLs of other pages, which begin with it.
             context.base_url,
             fields,
@@ -278,6 +293,12 @@ class EndpointHandler:
             if not value:  # no record has an empty id, as in `/v1/assets/`
                 raise not_found_error()
             variables[variable] = value
+        for parameter in self.path_numbers:
+            try:
+                value = parameter.parse(variables[parameter.input.variable])
+            except ValueError as error:
+                raise invalid_input_error({parameter.name: [str(error)]}) from error
+            variables[parameter.input.variable] = value
         return variables, filters, fields and tuple(fields)
 
     async def _read_body(self, request: Request, body: RequestBody) -> dict[str, Any]:
@@ -317,7 +338,7 @@ class EndpointHandler:
             # No content, and so no media type either (RFC 9110, 15.3.5).
             return Response(b"", form.status, RESPONSE_HEADERS)
         if request_url.fields is not None:
-            body = select_fields(body, request_url.fields)
+            body = select_fields(body, request_url.fields, is_in_data=form.is_in_data)
         if not isinstance(body, bytes):
             data = body.get(DATA) if isinstance(body, dict) else None
             # A saved endpoint may have long lists anywhere: its cost tells.
@@ -348,8 +369,8 @@ class EndpointHandler:
         """
         given = dict(parameters.split_query_string(request.scope["query_string"]))
         try:
-            for name, requirement in self.guarded_parameters:
-                if name in given:
+            for parameter, requirement in self.guarded_parameters:
+                if not given.keys().isdisjoint(parameter.names):
                     requirement.check(caller)
         except RequestError as error:
             raise from_graphql_error(error, self._rename_argument) from error
@@ -357,12 +378,15 @@ class EndpointHandler:
     async def _run_operation(self, variables: dict[str, Any], context: Context) -> dict[str, Any]:
         result = await self.service.run_operation(self.operation, variables, context)
         if result.errors or result.data is None:
-            raise from_graphql_error(result.errors[0], self._rename_argument)
+            error = result.errors[0]
+            names = [each for each in error.path or () if isinstance(each, str)]
+            rename = partial(self._rename_argument, field=names[-1] if names else None)
+            raise from_graphql_error(error, rename)
         return result.data
 
-    def _rename_argument(self, argument: str) -> str:
-        """Return where a request has an argument, or a part of one."""
-        argument = self.inputs.operation.to_variable(argument)
+    def _rename_argument(self, argument: str, field: str | None = None) -> str:
+        """Return where a request has an argument of a field, or a part of one."""
+        argument = self.inputs.operation.to_variable(argument, field)
         name = re.split(r"[.\[]", argument, maxsplit=1)[0]
         if self.endpoint.body is not None:
             is_in_body = any(name == source.variable for source in self.inputs.body)

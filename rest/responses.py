@@ -88,13 +88,14 @@ class RequestUrl(Struct, frozen=True):
         quoted = {name: quote(value, safe="") for name, value in self.path_params.items()}
         return self.base_url + self.path.format_map(quoted)
 
-    def for_page(self, page: int, per_page: int, after: str | None = None) -> str:
-        """Return the URL of another page.
+    def for_page(self, page: int, per_page: int | None, after: str | None = None) -> str:
+        """Return the URL of another page; without its size, if no request says that.
 
         >>> RequestUrl("https://maps.example/v1/maps", [("tags", "ils")]).for_page(2, 20)
         'https://maps.example/v1/maps?per-page=20&page=2&tags=ils'
         """
-        query = [("per-page", str(per_page)), ("page", str(page)), *self.filters]
+        sizes = [] if per_page is None else [("per-page", str(per_page))]
+        query = [*sizes, ("page", str(page)), *self.filters]
         if after is not None:
             query.append(("after", after))
         # `quote` writes a space as %20; a plus sign means one only in forms, not in URIs (RFC
@@ -118,13 +119,15 @@ class Form:
     status: ClassVar[int] = 200
     reads_networks: ClassVar[bool] = False
     """True if the operation routes on the map that it reads."""
+    is_in_data: ClassVar[bool] = False
+    """True if the body has the resource, or a list of them, in `data`."""
 
     def __init__(
         self,
         *result_path: str,
         media_type: str = JSON_MEDIA_TYPE,
         is_nullable: bool = False,
-        variables: Collection[str] = ("page", "after"),
+        variables: Collection[str] = ("page", "perPage", "after"),
     ) -> None:
         self.result_path = result_path
         """The response names that lead to the resource."""
@@ -132,6 +135,7 @@ class Form:
         self.is_nullable = is_nullable
         """True if the resource may be null."""
         self.has_pages = "page" in variables
+        self.has_sizes = "perPage" in variables
         self.has_cursors = "after" in variables
 
     def get_resource(self, data: dict[str, Any]) -> Any:
@@ -201,6 +205,8 @@ class DrawingForm(DocumentForm):
 class ListForm(Form):
     """`{data: [...]}`: a complete list, such as the resources written, or the only page of one."""
 
+    is_in_data = True
+
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> FormedBody:
         """Return the list, without its paging."""
         resource = self.get_resource(data)
@@ -214,16 +220,21 @@ class ListForm(Form):
 class PageForm(Form):
     """`{paging, data}`: one page of a list, with the URLs of the pages before and after it."""
 
+    is_in_data = True
+
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> FormedBody:
         """Return the page with its paging."""
         page = self.get_resource(data)
         paging = page["paging"]
         number, per_page, cursor = paging["current_page"], paging["per_page"], paging["next"]
         after = cursor if self.has_cursors else None
-        # Without a cursor: cursors lead only forwards.
-        previous_url = request_url.for_page(number - 1, per_page) if number > 1 else None
-        has_next = cursor and self.has_pages
-        next_url = request_url.for_page(number + 1, per_page, after) if has_next else None
+        size = per_page if self.has_sizes else None
+        previous_url = next_url = None
+        if self.has_pages and number > 1:
+            # Without a cursor: cursors lead only forwards.
+            previous_url = request_url.for_page(number - 1, size)
+        if self.has_pages and cursor:
+            next_url = request_url.for_page(number + 1, size, after)
         shown = {
             "per_page": per_page,
             "current_page": number,
@@ -267,6 +278,8 @@ class DataForm(Form):
     {'data': None}
     """
 
+    is_in_data = True
+
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> FormedBody:
         """Return the resource or null. Raises HttpError 404 if its parent is null."""
         *parents, last = self.result_path
@@ -283,6 +296,7 @@ class MatrixForm(Form):
     """`{data: {distance_method, sources}}`; waypoints without id or name lack these members."""
 
     reads_networks = True
+    is_in_data = True
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> FormedBody:
         """Return the matrix without members `id` and `name` that are null."""
@@ -412,13 +426,13 @@ def _build_warnings_header(warnings: Iterable[dict[str, Any]]) -> str | None:
     return header or None
 
 
-def select_fields(body: Any, names: Collection[str]) -> Any:
-    """Return a body with only these members of its resources, which are in `data` if it has that.
+def select_fields(body: Any, names: Collection[str], *, is_in_data: bool = False) -> Any:
+    """Return a body with only these members of its resources.
 
-    >>> select_fields({"id": "u1", "name": "101"}, ["id"])
-    {'id': 'u1'}
+    >>> select_fields({"data": {"id": "u1", "name": "101"}}, ["id"], is_in_data=True)
+    {'data': {'id': 'u1'}}
     """
-    if DATA in body:
+    if is_in_data:
         return {**body, DATA: _select(body[DATA], names)}
     return _select(body, names)
 

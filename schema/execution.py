@@ -30,10 +30,14 @@ from schema.errors import error_result, to_operation_result
 from schema.interpretation import interpret, open_source
 from schema.operations import InvalidOperationError as InvalidOperationError
 from schema.operations import Operation as Operation
-from schema.operations import check_size, parse_client_operation, parse_operation
+from schema.operations import (
+    check_size,
+    measure_operation,
+    parse_client_operation,
+    parse_operation,
+)
 from schema.operations import limit_exceeded_error as limit_exceeded_error
 from schema.query_limits import QueryLimits as QueryLimits
-from schema.query_size import OperationMeasure
 
 MAX_LOGGED_REASONS = 100
 """Operations and reasons that are remembered, so that each is logged once in a while."""
@@ -149,14 +153,15 @@ class Executor:
             weigh=lambda _, operation: operation.size_bytes,
         )
 
-    def prepare(self, text: str, name: str | None = None, *, is_limited: bool = False) -> Operation:
+    def prepare(self, text: str, name: str | None = None, *, limited_text: str = "") -> Operation:
         """Parse and compile an operation that is run again and again.
 
-        One that `is_limited` is for `check_size` before each run. Raises InvalidOperationError.
+        `check_size` measures its `limited_text`, which has no aliases that are not an author's.
+        Raises InvalidOperationError.
         """
         operation = parse_operation(self.schema, text, name)
-        if is_limited:
-            operation.measure = OperationMeasure(self.schema, operation.document, operation.node)
+        if limited_text:
+            operation.measure = measure_operation(self.schema, limited_text, self.limits)
         if self.compile_queries:
             operation.compile(self.schema).generate_code()
         return operation

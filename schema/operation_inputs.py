@@ -68,26 +68,35 @@ class OperationInputs:
         collector = _VariableUses(graphql.TypeInfo(schema))
         graphql.visit(operation.document, graphql.TypeInfoVisitor(collector.types, collector))
         self._uses, self._has_values = collector.uses, collector.has_values
-        self._nested_uses = [use for use in collector.uses if use.members]
-        uses_by_resolver: dict[Callable[..., Any], list[_VariableUse]] = {}
+        self._has_literals = collector.has_literals
+        self.guarded_values = collector.guarded_values
+        """How many arguments that need a flag or a permission are given."""
+        by_field: dict[int, list[_VariableUse]] = {}
         for use in collector.uses:
             if use.resolver is not None:
-                uses_by_resolver.setdefault(use.resolver, []).append(use)
-        checks = {resolver: FieldChecks(resolver) for resolver in uses_by_resolver}
-        self._fields = [(checks[resolver], uses) for resolver, uses in uses_by_resolver.items()]
+                by_field.setdefault(use.field_number, []).append(use)
+        resolvers = {use.resolver for use in collector.uses if use.resolver is not None}
+        checks = {resolver: FieldChecks(resolver) for resolver in resolvers}
+        self._fields = [
+            (checks[uses[0].resolver], uses) for uses in by_field.values() if uses[0].resolver
+        ]
         self.by_variable: dict[str, Input] = {}
-        self._with_default: set[str] = set()
+        self.with_default: set[str] = set()
+        """The variables that have a default in the operation."""
         for node in operation.node.variable_definitions or ():
             name, type = node.variable.name.value, graphql.type_from_ast(schema, node.type)
             assert graphql.is_input_type(type)
-            use = next(use for use in collector.uses if use.variable == name)
+            use = next(
+                (use for use in collector.uses if use.variable == name),
+                _build_part(name, graphql.GraphQLArgument(type)),  # there is no other use
+            )
             argument = copy(use.argument)
             if isinstance(type, graphql.GraphQLNonNull):  # where the argument may be null
                 argument.type, argument.default_value = type, graphql.Undefined
             elif use.is_part:
                 argument.type = type
             if node.default_value is not None:  # of the variable, in place of the argument's
-                self._with_default.add(name)
+                self.with_default.add(name)
                 argument.default_value = graphql.value_from_ast_untyped(node.default_value)
             find_error: Callable[[Any], str | None] = lambda _: None  # noqa: E731
             if use.resolver is not None and not use.members:
@@ -104,19 +113,27 @@ class OperationInputs:
         """
         has_joint_rules = any(checks.joint_rules for checks, _ in self._fields)
         fed = [use.variable for use in self._uses if use.resolver is not None]
-        others = {use.variable for use in self._uses if use.resolver is None} | self._with_default
+        others = {use.variable for use in self._uses if use.resolver is None} | self.with_default
         is_each_fed_once = len(set(fed)) == len(fed) and others.isdisjoint(fed)
         return is_each_fed_once and not (self._has_values or has_joint_rules)
 
-    def to_variable(self, path: str) -> str:
+    @property
+    def are_all_found(self) -> bool:
+        """True if `find_errors` finds all that is wrong with the arguments of fields."""
+        is_part = any(use.is_part for use in self._uses)
+        return not (is_part or self._has_literals or self.with_default)
+
+    def to_variable(self, path: str, field: str | None = None) -> str:
         """Return a path in an argument as one in the variable that feeds that part of it.
 
         `input.assignments[0].groupId` becomes `data[0].groupId` if `$data` is the member
-        `assignments`. Other paths are returned as they are.
+        `assignments`. A use in the field with this name in the result goes before others. Other
+        paths are returned as they are.
         """
-        for use in self._nested_uses:
-            rest = path.removeprefix(".".join((use.name, *use.members)))
-            if rest != path and rest[:1] in ("", ".", "["):
+        if path.startswith(VARIABLES_PREFIX):
+            return path.removeprefix(VARIABLES_PREFIX)
+        for use in sorted(self._uses, key=lambda use: use.field_name != field):
+            if use.path and (rest := _path_within(path, use.path)) is not None:
                 return use.variable + rest
         return path
 
@@ -130,11 +147,22 @@ class OperationInputs:
                 if use.variable in variables:
                     use.put(variables[use.variable], values)
             if values:
-                errors += checks.find_errors(values)
-        return [
-            error._replace(path=self.to_variable(error.path))
-            for error in errors[:MAX_REPORTED_ERRORS]
-        ]
+                field = uses[0].field_name
+                errors += [
+                    error._replace(path=self.to_variable(error.path, field))
+                    for error in checks.find_errors(values)
+                ]
+        return errors[:MAX_REPORTED_ERRORS]
+
+
+def _path_within(path: str, outer: str) -> str | None:
+    """Return what a path adds to another one, None if it does not begin with that.
+
+    >>> _path_within("ids[0].a", "ids"), _path_within("ids", "ids"), _path_within("idsOf", "ids")
+    ('[0].a', '', None)
+    """
+    rest = path.removeprefix(outer)
+    return rest if path.startswith(outer) and rest[:1] in ("", ".", "[") else None
 
 
 class _VariableUse(NamedTuple):
@@ -149,6 +177,12 @@ class _VariableUse(NamedTuple):
     resolver: Callable[..., Any] | None
     members: tuple[str, ...] = ()
     """The names of the members of the argument that lead to the variable."""
+    path: str = ""
+    """Where the variable is in the arguments, as errors say it; empty if no error can be there."""
+    field_number: int = 0
+    """Tells the fields of an operation apart."""
+    field_name: str = ""
+    """The name of the field in the result."""
     is_part: bool = False
     """True of an item of a list that the operation writes out, or of what is in it."""
 
@@ -168,49 +202,88 @@ class _VariableUses(graphql.Visitor):
         self.uses: list[_VariableUse] = []
         self.has_values = False
         """True if an argument of a field is anything but a variable."""
+        self.has_literals = False
+        """True if an argument of a field has a part that is neither an object nor a variable."""
+        self.guarded_values = 0
+        self._field_number = 0
+        self._field_name = ""
+
+    def enter_field(self, node: graphql.FieldNode, *_: Any) -> None:
+        # The arguments of a field are visited before the fields that are selected of it.
+        self._field_number += 1
+        self._field_name = (node.alias or node.name).value
 
     def enter_argument(self, node: graphql.ArgumentNode, *_: Any) -> None:
         field, argument = self.types.get_field_def(), self.types.get_argument()
-        if field is None or argument is None:
-            return
-        if self.types.get_directive() is None:
+        if self.types.get_directive() is not None:
+            if isinstance(node.value, graphql.VariableNode):
+                self.uses.append(_build_condition(node.value.name.value, field))
+        elif field is not None and argument is not None:
             definition = argument.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
             name = node.name.value
             parameter = definition.python_name if definition else name
             self.has_values |= not isinstance(node.value, graphql.VariableNode)
-            use = _VariableUse("", argument, name, parameter, _resolver_of(field))
+            self.has_literals |= _has_literals(node.value)
+            self.guarded_values += definition_of(argument).requirement is not None
+            use = _VariableUse(
+                "",
+                argument,
+                name,
+                parameter,
+                _resolver_of(field),
+                path=name,
+                field_number=self._field_number,
+                field_name=self._field_name,
+            )
             self.uses += _iter_uses(node.value, use)
-        elif isinstance(node.value, graphql.VariableNode):
-            self.uses.append(_build_condition(node.value.name.value, field))
+
+
+def _has_literals(node: graphql.ValueNode) -> bool:
+    if isinstance(node, graphql.ObjectValueNode):
+        return any(_has_literals(member.value) for member in node.fields)
+    return not isinstance(node, graphql.VariableNode)
 
 
 def _iter_uses(node: graphql.ValueNode, place: _VariableUse) -> Iterator[_VariableUse]:
-    """Yield the variables in a value at some place, and in the members of its objects."""
+    """Yield the variables in a value at some place, in its items and in the members of objects."""
+    nullable = graphql.get_nullable_type(place.argument.type)
     if isinstance(node, graphql.VariableNode):
         yield place._replace(variable=node.name.value)
-    elif isinstance(node, graphql.ListValueNode):
-        for item in node.values:
-            for part in _iter_uses(item, place):
-                # The rules are those of the list, and no path leads to an item.
-                argument = graphql.GraphQLArgument(
-                    part.argument.type, description=meaning_of(part.argument)
-                )
-                yield _VariableUse(part.variable, argument, "", "", None, is_part=True)
-    object_type = graphql.get_nullable_type(place.argument.type)
-    if isinstance(node, graphql.ObjectValueNode) and isinstance(
-        object_type, graphql.GraphQLInputObjectType
+    elif isinstance(node, graphql.ListValueNode) and isinstance(nullable, graphql.GraphQLList):
+        for number, item in enumerate(node.values):
+            # The rules are those of the list.
+            inner = graphql.GraphQLArgument(
+                nullable.of_type, description=meaning_of(place.argument)
+            )
+            path = f"{place.path}[{number}]"
+            yield from _iter_uses(item, _build_part("", inner, path, place.field_name))
+    elif isinstance(node, graphql.ObjectValueNode) and isinstance(
+        nullable, graphql.GraphQLInputObjectType
     ):
         for member in node.fields:
             name = member.name.value
-            inner = place._replace(
-                argument=object_type.fields[name], members=(*place.members, name)
+            yield from _iter_uses(
+                member.value,
+                place._replace(
+                    argument=nullable.fields[name],
+                    members=(*place.members, name),
+                    path=f"{place.path}.{name}",
+                ),
             )
-            yield from _iter_uses(member.value, inner)
 
 
-def _build_condition(variable: str, field: graphql.GraphQLField) -> _VariableUse:
+def _build_part(
+    variable: str, argument: graphql.GraphQLArgument, path: str = "", field_name: str = ""
+) -> _VariableUse:
+    """Return the use of a variable that no rule of an argument can be checked for before."""
+    return _VariableUse(
+        variable, argument, "", "", None, path=path, field_name=field_name, is_part=True
+    )
+
+
+def _build_condition(variable: str, field: graphql.GraphQLField | None) -> _VariableUse:
     """Return the use of a variable that says whether a field is included; it is not by default."""
-    description = f"Whether to include `{variable}`. {meaning_of(field)}".strip()
+    description = f"Whether to include `{variable}`. {meaning_of(field) if field else ''}".strip()
     argument = graphql.GraphQLArgument(
         graphql.GraphQLBoolean, default_value=False, description=description
     )
@@ -231,6 +304,8 @@ def joint_rules_of_type(input_type: graphql.GraphQLInputObjectType) -> tuple[Joi
 
 
 LIMIT_ARGUMENT: Final = "limit"
+VARIABLES_PREFIX: Final = "variables."
+"""Errors of variables that do not fit their types begin with it."""
 
 
 def get_output_limits(parent: graphql.GraphQLObjectType, field: graphql.GraphQLField) -> JsonSchema:

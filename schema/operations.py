@@ -137,20 +137,26 @@ def parse_client_operation(
     return operation
 
 
-def check_cheapest_request(schema: graphql.GraphQLSchema, text: str, limits: QueryLimits) -> None:
-    """Raise InvalidOperationError if no request with a client's operation is within the limits.
+def measure_operation(
+    schema: graphql.GraphQLSchema, text: str, limits: QueryLimits
+) -> OperationMeasure:
+    """Return the measure of the only operation of a document within limits, if it can be within
+    them.
 
-    The cheapest one asks for pages of one record, and gives nothing else. The document need not be
-    valid.
+    The cheapest request asks for pages of one record, and gives nothing else. The document need not
+    be valid. Raises InvalidOperationError.
     """
     with _limits_as_invalid_operation():
         document = _parse_within_limits(text, limits)
-        for node in _iter_operation_nodes(document, None):
-            variables: dict[str, Any] = {}
-            for each in node.variable_definitions or ():
-                is_number = graphql.print_ast(each.type) in ("Int", "Int!")
-                variables[each.variable.name.value] = 1 if is_number else None
-            OperationMeasure(schema, document, node).check(variables, limits)
+        node = _get_operation_node(document, None)
+        measure = OperationMeasure(schema, document, node)
+        types = {
+            each.variable.name.value: graphql.print_ast(each.type).rstrip("!")
+            for each in node.variable_definitions or ()
+        }
+        variables = {name: 1 if type == "Int" else None for name, type in types.items()}
+        measure.check(variables, limits)
+        return measure
 
 
 def check_size(operation: Operation, variables: Mapping[str, Any], limits: QueryLimits) -> None:

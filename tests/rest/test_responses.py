@@ -104,7 +104,7 @@ def test_a_page_that_cannot_be_turned_has_no_neighbours() -> None:
         .wrap(page(1, "k"), RequestUrl("/v1", []))
         .headers.values()
     )
-    assert url == '</v1?per-page=2&page=2>; rel="next"'
+    assert url == '</v1?page=2>; rel="next"'
 
 
 def test_a_count_is_a_header() -> None:
