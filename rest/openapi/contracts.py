@@ -28,8 +28,8 @@ OWN_TAG: Final = "Your endpoints"
 OWN_TAG_DESCRIPTION: Final = "Endpoints that the operator of this service has saved."
 
 _REFERENCE = re.compile(r'"\$ref":"#/components/([^"]*)"')
-
-_TAG_START = re.compile(r"<(?=[A-Za-z/!?])")
+_UNSAFE = re.compile(r"<(?=[a-z/!?])|(?<=script)(?=:)", re.IGNORECASE)
+"""What begins an element of HTML, or follows the scheme of an address that runs a script."""
 
 
 def build_contract(endpoint: Endpoint, schema: GraphQLSchema) -> str:
@@ -53,10 +53,10 @@ def build_contract(endpoint: Endpoint, schema: GraphQLSchema) -> str:
     for each in operation["parameters"]:
         if "schema" in each and "example" not in each:
             each["example"] = make_example(each["schema"], each["name"])
-    # They are Markdown, in which the texts of operators could be HTML.
+    # They are Markdown, in which the texts of operators could be HTML, or links to scripts.
     for each in (operation, operation.get("requestBody"), *operation["responses"].values()):
         if each and "description" in each:
-            each["description"] = _TAG_START.sub("&lt;", each["description"])
+            each["description"] = _UNSAFE.sub(_disarm, each["description"])
     contract = {
         "method": endpoint.method,
         "path": endpoint.path,
@@ -65,6 +65,10 @@ def build_contract(endpoint: Endpoint, schema: GraphQLSchema) -> str:
         "defaults": {} if endpoint.body is None else _read_defaults(endpoint, builder.executor),
     }
     return orjson.dumps(contract).decode()
+
+
+def _disarm(unsafe: re.Match[str]) -> str:
+    return "&lt;" if unsafe[0] else " "
 
 
 def _read_defaults(endpoint: Endpoint, executor: Executor) -> dict[str, Any]:
