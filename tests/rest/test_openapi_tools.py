@@ -9,8 +9,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from graphql import Source
 
+from rest.endpoint_files import load_own_endpoints
+from rest.openapi.contracts import add_contracts, build_contract
 from rest.openapi.description import EXAMPLES_FILE, build_description, to_yaml
+from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
 from tests.rest.demo_service import DemoService
 from tests.rest.openapi.recorded_examples import mask, record, write
@@ -19,9 +23,39 @@ from tests.rest.packages import TOOLS, Packages
 pytestmark = [pytest.mark.xdist_group("openapi-tools"), pytest.mark.slow]
 
 HERE = Path(__file__).parent
+PYTHON = HERE.parents[1] / "clients" / "python"
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 BRIEF_RUN = ["--phases=examples,coverage", "--exclude-path-regex=^/v1/unitmaps/", "--seed=1"]
 """No random requests, and each handler by one path: `/v1/unitmaps` has those of `/v1/maps`."""
+
+
+OWN = """
+query Nodes($ids: [ID!]!) @endpoint(path: "/v1/x/nodes", summary: "<b>", as: LIST) {
+  nodes(ids: $ids) { __typename nodeId ... on Unit { name floor { id } other: floor { name } } }
+}
+query Flats($floor: ID, $page: Int, $attribute: AttributeFilter)
+@endpoint(path: "/v1/x/flats", summary: "S", tag: "Units", description: "<script> */ \\"\\"\\"") {
+  units(floor: $floor, page: $page, attribute: $attribute) {
+    data { id name references { data { id } } }
+  }
+}
+query Geo($map: ID!) @endpoint(path: "/v1/x/{map}", summary: "S", as: DATA, result: "map.geojson") {
+  map(id: $map) { geojson }
+}
+query Times($map: ID!, $from: [WaypointInput!]!, $options: CostingOptions)
+@endpoint(method: POST, path: "/v1/x/{map}/times", summary: "S", result: "map.distanceMatrix") {
+  map(id: $map) {
+    distanceMatrix(sources: $from, targets: [{id: "a"}], costingOptions: $options) {
+      sources { name targets { distance } }
+    }
+  }
+}
+mutation Close($map: ID!, $doors: [ID!]!, $spaces: [ID!] = ["hall"])
+@endpoint(method: PUT, path: "/v1/x/{map}/doors", summary: "S", deprecated: "2027-01-01") {
+  setClosures(input: {map: $map, doors: $doors, spaces: $spaces}) { closures { doors } }
+}
+"""
+"""Endpoints of an operator, of many forms."""
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +65,39 @@ def description(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.fixture(scope="module")
+def own_description(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A description with own endpoints."""
+    endpoints = load_own_endpoints([Source(OWN, "own.graphql")], GRAPHQL_SCHEMA, QueryLimits())
+    contracts = [build_contract(each, GRAPHQL_SCHEMA) for each in endpoints]
+    built_in = build_description(GRAPHQL_SCHEMA, "https://maps.example")
+    file = tmp_path_factory.mktemp("own") / "openapi.yaml"
+    file.write_text(to_yaml(add_contracts(built_in, contracts)))
+    return file
+
+
 def test_redocly_finds_nothing_under_its_recommended_rules(
-    packages: Packages, description: Path
+    packages: Packages, description: Path, own_description: Path
 ) -> None:
-    done = packages.tool("redocly", "lint", "--format=json", description)
-    assert json.loads(done)["problems"] == []
+    for file in (description, own_description):
+        done = packages.tool("redocly", "lint", "--format=json", file)
+        assert json.loads(done)["problems"] == []
+
+
+def test_clients_are_generated_from_a_description_with_own_endpoints(
+    packages: Packages, own_description: Path, tmp_path: Path
+) -> None:
+    types, client = tmp_path / "types.d.ts", tmp_path / "client"
+    packages.tool("openapi-typescript", own_description, "-o", types)
+    packages.tool("tsc", "--noEmit", "--strict", types)
+    generator = str(Path(sys.executable).with_name("openapi-python-client"))
+    options = ["--fail-on-warning", "--config", PYTHON / "generator.yml", "--meta", "none"]
+    options += ["--path", own_description, "--output-path", client]
+    command = [generator, "generate", *map(str, options)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    compiled = subprocess.run([sys.executable, "-m", "compileall", "-q", client])
+    assert compiled.returncode == 0
 
 
 def test_spectral_finds_nothing_under_its_recommended_rules(

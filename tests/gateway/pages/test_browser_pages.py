@@ -268,6 +268,56 @@ def test_the_reference_tries_an_operation(seen: browser.Visit, demo: DemoService
     assert seen.all_errors() == []
 
 
+OWN = """query Flats($page: Int) @endpoint(
+  path: "/v1/x/flats", summary: "List <b>flats</b>", tag: "Units", description: DESCRIPTION
+) { units(page: $page) { data { id name } } }""".replace(
+    "DESCRIPTION", json.dumps("**Bold.** <img src=x onerror=alert(1)> [go](javascript:alert(1))")
+)
+SAVE = "mutation($texts: [String!]!) { saveEndpoints(documents: $texts) { added } }"
+
+
+@pytest.fixture
+def flats(client: httpx.Client, demo: DemoService) -> Iterator[str]:
+    """The path of an operator's endpoint."""
+    headers = {"API-Key": demo.key, "Accept": "application/json"}
+
+    def run(query: str, **variables: list[str]) -> None:
+        sent = {"query": query, "variables": variables}
+        assert "errors" not in client.post("/graphql", json=sent, headers=headers).json()
+
+    run(SAVE, texts=[OWN])
+    yield "/v1/x/flats"
+    run('mutation { removeEndpoints(names: ["Flats"]) { removed } }')
+
+
+@needs_browser
+def test_the_reference_has_own_endpoints_in_their_group_for_a_valid_key(
+    seen: browser.Visit, demo: DemoService, flats: str
+) -> None:
+    browser.open_reference(seen)
+    own = seen.page.locator(f'.opblock-get:has([data-path="{flats}"])')
+    expect(own).to_have_count(0)
+    browser.type_key(seen.page, "wrong")
+    browser.expect_key_state(seen, "Invalid authentication credentials")
+    expect(own).to_have_count(0)
+    assert [error for error in seen.errors if "403" not in error] == []
+    seen.errors.clear()
+    browser.type_key(seen.page, demo.key)
+    expect(own).to_be_visible()
+    browser.expect_key_state(seen, "Key accepted")
+    group = seen.page.locator(f'.opblock-tag-section:has([data-path="{flats}"])')
+    expect(group.locator("h3")).to_contain_text("Your endpoints: Units")
+    own.locator("button.opblock-summary-control").click()
+    # Texts of operators are Markdown without HTML, and plain texts elsewhere.
+    expect(own.locator(".opblock-description strong")).to_have_text("Bold.")
+    expect(own.locator(".opblock-description")).to_contain_text("<img src=x")
+    expect(own.locator("img, a[href^=javascript], b")).to_have_count(0)
+    own.get_by_role("button", name="Execute").click()
+    responses = own.locator(".live-responses-table .response")
+    expect(responses.locator(".response-col_status").first).to_contain_text("200")
+    assert seen.all_errors() == []
+
+
 @needs_browser
 @pytest.mark.slow
 @pytest.mark.parametrize(
