@@ -119,7 +119,11 @@ class JsonBody(RequestBody):
 
     def build_parser(self, inputs: Sequence[Input]) -> BodyParser:
         """Return the parser of bodies for an operation with these inputs."""
-        read = build_body_reader({source.variable: source.type for source in inputs})
+        types: dict[str, Any] = {
+            source.variable: source.type if source.is_required else get_nullable_type(source.type)
+            for source in inputs
+        }
+        read = build_body_reader(types)
         # A number that no float can hold is invalid input (422), and else malformed JSON (400).
         has_numbers = any(_has_floats(source.type) for source in inputs)
 

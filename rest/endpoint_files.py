@@ -525,7 +525,7 @@ class _Loader:
                 raise GraphQLError(f"{method} is a {allowed}", find_argument(node, "method"))
         with self._reporting(node):
             if result := self._find_result(definition, options.get("result")):
-                form = self._build_form(result, options.get("as"), node)
+                form = self._build_form(result, options.get("as"), node, method)
         page = result.node if result is not None and isinstance(form, PageForm) else None
         inputs: dict[str, _Inputs] = {}
         with self._reporting(node):
@@ -729,7 +729,11 @@ class _Loader:
         return tuple(_response_name(nodes[0].node) for nodes in fields.values())
 
     def _build_form(
-        self, result: Result, given: ResponseForm | None, node: OperationDefinitionNode
+        self,
+        result: Result,
+        given: ResponseForm | None,
+        node: OperationDefinitionNode,
+        method: HttpMethod,
     ) -> Form:
         field_type = get_nullable_type(result.field.type)
         named = get_named_type(field_type)
@@ -760,11 +764,13 @@ class _Loader:
             *result.path,
             media_type=MEDIA_TYPES[named.name] if has_own_media_type else JSON_MEDIA_TYPE,
             is_nullable=field_type is result.field.type and not is_null_on_error(result.field),
-            # Those that say which page it is.
+            # Those that say in an address which page it is.
             variables=[
                 each.name.value
                 for each in result.node.arguments or ()
-                if isinstance(each.value, VariableNode) and each.value.name.value == each.name.value
+                if isinstance(each.value, VariableNode)
+                and each.value.name.value == each.name.value
+                and method is HttpMethod.GET
             ],
         )
 

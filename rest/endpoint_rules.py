@@ -162,6 +162,9 @@ def find_variable_faults(
             continue  # validation says so
         if name not in path_variables:
             others[name] = each, type
+        elif name in PAGING_VARIABLE_NAMES:
+            message = f"${name} is in the query of every page, not in the path"
+            yield GraphQLError(message, each)
         elif not (is_non_null_type(type) and _fits_segment(type.of_type)):
             message = f"${name} is in the path: it must be of type ID!, or another that is not null"
             yield GraphQLError(f"{message} and fits into a segment, and {type} is none", each)

@@ -152,7 +152,8 @@ class EndpointInputs:
             for name, source in others.items()
         )
         has_fields = endpoint.method == "GET" and not isinstance(endpoint.form, DocumentForm)
-        fields = QueryParameter(_build_fields_input(endpoint.members)) if has_fields else None
+        members = endpoint.members if has_fields else ()
+        fields = QueryParameter(_build_fields_input(members)) if members else None
         return cls(path, query, tuple(body), inputs, fields)
 
 

@@ -135,7 +135,9 @@ class OperationInputs:
         for use in sorted(self._uses, key=lambda use: use.field_name != field):
             if use.path and (rest := _path_within(path, use.path)) is not None:
                 return use.variable + rest
-        return path
+        # A rule of a list does not say which item breaks it.
+        parts = {use.variable for use in self._uses if use.path.startswith(f"{path}[")}
+        return parts.pop() if len(parts) == 1 else path
 
     def find_errors(self, variables: Mapping[str, Any]) -> list[InputViolation]:
         """Return the errors of some variables, as the fields that they feed would."""
