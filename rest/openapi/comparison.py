@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 Json = Mapping[str, Any]
+_Parts = dict[str, tuple[Any, bool]]
+"""Schemas by the names of what they are of, and whether that must be there."""
 
 _NOUNS: Final = {
     "string": "a text",
@@ -20,10 +22,10 @@ _NOUNS: Final = {
     "array": "a list",
     "object": "an object",
 }
+_OUTPUT_USES: Final = ("may be missing", "is always there")
 _LOWER: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems")
 _UPPER: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")
 _FORMATS: Final = ("format", "contentMediaType")
-_ALTERNATIVES: Final = ("allOf", "anyOf", "oneOf")
 _OTHERS: Final = ("not", "if", "then", "else", "uniqueItems", "minProperties", "maxProperties")
 
 
@@ -32,6 +34,26 @@ class Change(NamedTuple):
 
     is_breaking: bool
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """What a schema says of a value."""
+
+    types: frozenset[str]
+    """Names of JSON's types, or of a schema that is not known; empty for any value."""
+    is_nullable: bool
+    rules: Json
+
+    @property
+    def noun(self) -> str:
+        names = sorted(self.types) or ["anything"]
+        return " or ".join(_NOUNS.get(name, name) for name in names)
+
+    def takes(self, other: "_Value") -> bool:
+        """Return whether it may be of all the types that another value may be of."""
+        types = self.types | ({"integer"} if "number" in self.types else set())
+        return not self.types or (bool(other.types) and other.types <= types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +78,17 @@ class _Side:
             resolved = {**target, **{key: resolved[key] for key in resolved if key != "$ref"}}
         return resolved
 
-    def read(self, schema: Any) -> "_Value":
+    def read(self, schema: Any) -> _Value:
         """Return a schema in the form in which schemas are compared."""
-        rules = dict(self.resolve(schema))
-        is_nullable = False
+        rules, is_nullable = dict(self.resolve(schema)), False
         for keyword in ("anyOf", "oneOf"):
-            parts = [self.resolve(part) for part in rules.get(keyword, ())]
+            parts = [*map(self.resolve, rules.get(keyword, ()))]
             others = [part for part in parts if part.get("type") != "null"]
             if len(others) == 1 and "type" not in rules:  # a value, or null
-                is_nullable |= len(others) < len(parts)
                 del rules[keyword]
                 inner = self.read(others[0])
-                rules, is_nullable = {**inner.rules, **rules}, is_nullable or inner.is_nullable
+                rules = {**inner.rules, **rules}
+                is_nullable |= inner.is_nullable or len(parts) > 1
         kinds = rules.get("type", [])
         types = frozenset([kinds] if isinstance(kinds, str) else kinds)
         if "$ref" in rules:
@@ -76,25 +97,60 @@ class _Side:
             rules["enum"] = [rules["const"]]
         return _Value(types - {"null"}, is_nullable or "null" in types or not types, rules)
 
+    def list_inputs(self) -> _Parts:
+        """Return the parameters and the body."""
+        inputs: _Parts = {}
+        for parameter in map(self.resolve, self.operation.get("parameters", ())):
+            is_required = parameter.get("required", False)
+            inputs[_name_parameter(parameter)] = parameter.get("schema", {}), is_required
+        body = self.resolve(self.operation.get("requestBody", {}))
+        return inputs | _list_content("the body", body, is_required=body.get("required", False))
 
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """What a schema says of a value."""
-
-    types: frozenset[str]
-    """Names of JSON's types, or of a schema that is not known; empty for any value."""
-    is_nullable: bool
-    rules: Json
+    def list_outputs(self) -> _Parts:
+        """Return the responses; statuses of successes are there without a body, too."""
+        outputs: _Parts = {}
+        for status, response in self.operation.get("responses", {}).items():
+            name = "the response"
+            if status.startswith("2"):
+                outputs[f"the status {status}"] = {}, True
+            else:
+                name += f" {status}"
+            outputs |= _list_content(name, self.resolve(response), is_required=True)
+        return outputs
 
     @property
-    def noun(self) -> str:
-        names = sorted(self.types) or ["anything"]
-        return " or ".join(_NOUNS.get(name, name) for name in names)
+    def has_pages(self) -> bool:
+        """Tells whether a response is one page of a list."""
+        responses = map(self.resolve, self.operation.get("responses", {}).values())
+        return any("Link" in response.get("headers", {}) for response in responses)
 
-    def takes(self, other: "_Value") -> bool:
-        """Return whether it may be of all the types that another value may be of."""
-        types = self.types | ({"integer"} if "number" in self.types else set())
-        return not self.types or (bool(other.types) and other.types <= types)
+    @property
+    def permissions(self) -> set[str]:
+        """The permissions that the key needs."""
+        return {*self.operation.get("x-permission", "").split(", ")} - {""}
+
+
+def _list_content(name: str, holder: Json, *, is_required: bool) -> _Parts:
+    """Return the schemas of a body by its name, with its media type if that is not JSON."""
+    return {
+        name if media_type == "application/json" else f"{name} as {media_type}": (
+            content.get("schema", {}),
+            is_required,
+        )
+        for media_type, content in holder.get("content", {}).items()
+    }
+
+
+def _name_parameter(parameter: Json) -> str:
+    """Return what a sentence calls a parameter.
+
+    >>> _name_parameter({"in": "query", "name": "tag"})
+    'the parameter tag'
+    """
+    if "$ref" in parameter:
+        return f"the parameter {parameter['$ref'].rpartition('/')[2]}"
+    kinds = {"query": "parameter", "path": "path parameter"}
+    return f"the {kinds.get(parameter['in'], parameter['in'])} {parameter['name']}"
 
 
 def find_operation_changes(
@@ -114,89 +170,38 @@ class _Comparison:
 
     def compare(self) -> Iterator[Change]:
         """Yield the changes of permissions, parameters, body and responses."""
-        was, now = (
-            {*each.operation.get("x-permission", "").split(", ")} - {""} for each in self._sides
-        )
-        for name in sorted(now - was):
+        old, new = self.old, self.new
+        for name in sorted(new.permissions - old.permissions):
             yield Change(True, f"the key needs the permission {name} now")
-        for name in sorted(was - now):
+        for name in sorted(old.permissions - new.permissions):
             yield Change(False, f"the key does not need the permission {name} any more")
-        yield from self._compare_parameters()
-        yield from self._compare_bodies()
-        yield from self._compare_responses()
+        yield from self._compare_parts(old.list_inputs(), new.list_inputs(), is_input=True)
+        if old.has_pages != new.has_pages:
+            form = "one page of the list" if new.has_pages else "the whole list"
+            yield Change(True, f"the response is {form} now")
+        yield from self._compare_parts(old.list_outputs(), new.list_outputs(), is_input=False)
 
-    @property
-    def _sides(self) -> tuple[_Side, _Side]:
-        return self.old, self.new
-
-    def _compare_parameters(self) -> Iterator[Change]:
-        old, new = (
-            {
-                _name_parameter(given): (given, given.get("required", False))
-                for given in map(side.resolve, side.operation.get("parameters", ()))
-            }
-            for side in self._sides
-        )
-        for name, is_required in _iter_new(old, new):
-            yield _describe_new(name, is_required)
-        for name, (given, was_required) in old.items():
+    def _compare_parts(self, old: _Parts, new: _Parts, *, is_input: bool) -> Iterator[Change]:
+        for name, (_, is_required) in new.items():
+            if name not in old:
+                must = is_required and is_input
+                yield Change(must, f"{name} is new{' and required' if must else ''}")
+        for name, (schema, was_required) in old.items():
             if name not in new:
                 yield Change(True, f"{name} is gone")
                 continue
             now, is_required = new[name]
-            yield from _compare_required(name, was_required, is_required, is_input=True)
-            yield from self._compare_values(
-                name, given.get("schema", {}), now.get("schema", {}), is_input=True
-            )
-
-    def _compare_bodies(self) -> Iterator[Change]:
-        old, new = (side.resolve(side.operation.get("requestBody", {})) for side in self._sides)
-        if new and not old:
-            yield _describe_new("the body", new.get("required", False))
-        elif old and not new:
-            yield Change(True, "the body is gone")
-        else:
-            was, now = (each.get("required", False) for each in (old, new))
-            yield from _compare_required("the body", was, now, is_input=True)
-            yield from self._compare_content("the body", old, new, is_input=True)
-
-    def _compare_responses(self) -> Iterator[Change]:
-        old, new = (side.operation.get("responses", {}) for side in self._sides)
-        for status in old | new:
-            is_error = not status.startswith("2")
-            if status not in new:
-                yield Change(not is_error, f"the status {status} is gone")
-            elif status not in old:
-                yield Change(False, f"the status {status} is new")
-            else:
-                name = f"the response {status}" if is_error else "the response"
-                was, now = self.old.resolve(old[status]), self.new.resolve(new[status])
-                yield from self._compare_content(name, was, now, is_input=False)
-                had, has = ("Link" in each.get("headers", {}) for each in (was, now))
-                if had != has:
-                    form = "one page of the list" if has else "the whole list"
-                    yield Change(True, f"{name} is {form} now")
-
-    def _compare_content(
-        self, name: str, before: Json, after: Json, *, is_input: bool
-    ) -> Iterator[Change]:
-        old, new = before.get("content", {}), after.get("content", {})
-        for media_type in new.keys() - old.keys():
-            yield Change(False, f"{name} may be {media_type} now")
-        for media_type, content in old.items():
-            if media_type not in new:
-                yield Change(True, f"{name} is not {media_type} any more")
-                continue
-            was, now = content.get("schema", {}), new[media_type].get("schema", {})
-            yield from self._compare_values(name, was, now, is_input=is_input)
+            if was_required != is_required:
+                uses = ("is optional", "is required") if is_input else _OUTPUT_USES
+                yield Change(is_required == is_input, f"{name} {uses[is_required]} now")
+            yield from self._compare_values(name, schema, now, is_input=is_input)
 
     def _compare_values(
         self, name: str, before: Any, after: Any, *, is_input: bool
     ) -> Iterator[Change]:
         old, new = self.old.read(before), self.new.read(after)
-        is_null_new, is_null_gone = (
-            a.is_nullable and not b.is_nullable for a, b in ((new, old), (old, new))
-        )
+        is_null_new = new.is_nullable and not old.is_nullable
+        is_null_gone = old.is_nullable and not new.is_nullable
         is_breaking = is_null_gone if is_input else is_null_new
         if old.types != new.types:
             is_breaking |= not (new.takes(old) if is_input else old.takes(new))
@@ -210,21 +215,25 @@ class _Comparison:
             return
         yield from _compare_rules(name, old.rules, new.rules, is_input=is_input)
         references = str(before), str(after)
-        if references in self.pending:
-            return
-        self.pending.append(references)
-        yield from self._compare_parts(name, old.rules, new.rules, is_input=is_input)
-        self.pending.pop()
+        if references not in self.pending:
+            self.pending.append(references)
+            parts = (_list_parts(name, each.rules) for each in (old, new))
+            yield from self._compare_parts(*parts, is_input=is_input)
+            yield from self._compare_inner(name, old.rules, new.rules, is_input=is_input)
+            self.pending.pop()
 
-    def _compare_parts(
+    def _compare_inner(
         self, name: str, before: Json, after: Json, *, is_input: bool
     ) -> Iterator[Change]:
-        """Compare members, items and alternatives."""
-        yield from self._compare_members(name, before, after, is_input=is_input)
-        if "items" in before and "items" in after:
-            items = before["items"], after["items"]
-            yield from self._compare_values(f"{name}[]", *items, is_input=is_input)
-        for keyword in _ALTERNATIVES:
+        """Compare items, members without names, and alternatives."""
+        for keyword, place in (("items", "[]"), ("additionalProperties", "[*]")):
+            old, new = before.get(keyword, True), after.get(keyword, True)
+            if isinstance(old, dict) and isinstance(new, dict):
+                yield from self._compare_values(name + place, old, new, is_input=is_input)
+            elif old != new:
+                text = "cannot" if new is False else "may"
+                yield Change(is_input and new is False, f"{name} {text} have other members now")
+        for keyword in ("allOf", "anyOf", "oneOf"):
             old, new = before.get(keyword, ()), after.get(keyword, ())
             if len(old) != len(new):
                 yield Change(True, f"{name} has other alternatives now")
@@ -232,50 +241,13 @@ class _Comparison:
             for pair in zip(old, new, strict=True):
                 yield from self._compare_values(name, *pair, is_input=is_input)
 
-    def _compare_members(
-        self, name: str, before: Json, after: Json, *, is_input: bool
-    ) -> Iterator[Change]:
-        parent = f"{name}." if "'s " in name else f"{name}'s "
-        old, new = (
-            {
-                f"{parent}{member}": (schema, member in rules.get("required", ()))
-                for member, schema in rules.get("properties", {}).items()
-            }
-            for rules in (before, after)
-        )
-        for member, is_required in _iter_new(old, new):
-            yield _describe_new(member, is_required and is_input)
-        for member, (schema, was_required) in old.items():
-            if member not in new:
-                yield Change(True, f"{member} is gone")
-                continue
-            now, is_required = new[member]
-            yield from _compare_required(member, was_required, is_required, is_input=is_input)
-            yield from self._compare_values(member, schema, now, is_input=is_input)
-        others = [rules.get("additionalProperties", True) for rules in (before, after)]
-        if all(isinstance(each, dict) for each in others):
-            yield from self._compare_values(f"{parent}*", *others, is_input=is_input)
-        elif others[0] != others[1]:
-            is_closed = others[1] is False
-            text = "cannot have other members any more" if is_closed else "may have other members"
-            yield Change(is_closed and is_input, f"{name} {text}")
 
-
-def _iter_new(old: Json, new: Json) -> Iterator[tuple[str, bool]]:
-    for name, (_, is_required) in new.items():
-        if name not in old:
-            yield name, is_required
-
-
-def _describe_new(name: str, is_required: bool) -> Change:
-    return Change(is_required, f"{name} is new{' and required' if is_required else ''}")
-
-
-def _compare_required(name: str, was: bool, now: bool, *, is_input: bool) -> Iterator[Change]:
-    if was != now:
-        optional = "is optional now" if is_input else "may be missing now"
-        text = ("is required now" if is_input else "is always there now") if now else optional
-        yield Change(now == is_input, f"{name} {text}")
+def _list_parts(name: str, rules: Json) -> _Parts:
+    """Return the members of an object."""
+    parent = f"{name}." if "'s " in name else f"{name}'s "
+    required = rules.get("required", ())
+    members = rules.get("properties", {}).items()
+    return {f"{parent}{member}": (schema, member in required) for member, schema in members}
 
 
 def _compare_rules(name: str, old: Json, new: Json, *, is_input: bool) -> Iterator[Change]:
@@ -312,15 +284,3 @@ def _compare_rules(name: str, old: Json, new: Json, *, is_input: bool) -> Iterat
 
 def _join(words: Iterable[Any]) -> str:
     return " or ".join(map(str, words))
-
-
-def _name_parameter(parameter: Json) -> str:
-    """Return what a sentence calls a parameter.
-
-    >>> _name_parameter({"in": "query", "name": "tag"})
-    'the parameter tag'
-    """
-    if "$ref" in parameter:
-        return f"the parameter {parameter['$ref'].rpartition('/')[2]}"
-    kinds = {"query": "parameter", "header": "header", "path": "path parameter"}
-    return f"the {kinds.get(parameter['in'], parameter['in'])} {parameter['name']}"

@@ -135,7 +135,7 @@ def test_texts_of_operators_are_data() -> None:
         ("id name", "id name: floor { id }",
          ["the response's data[].name was a text and is an object or null now"]),
         ("List units\"", "List units\", as: LIST",
-         ["the response's paging is gone", "the response is the whole list now"]),
+         ["the response is the whole list now", "the response's paging is gone"]),
         ("floor { id }", "floor { id } references { data { id } }",
          ["the key needs the permission service.unit-references.read now",
           "the header Experimental-Flags is new and required"]),
