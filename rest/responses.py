@@ -288,7 +288,8 @@ class DataForm(Form):
     def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
         """Return the schema of the resource, or null if it may be null."""
         either = {"oneOf": [resource_schema, {"type": "null"}]}
-        data = either if self.is_nullable else resource_schema
+        # A schema without a type is that of any value.
+        data = either if self.is_nullable and "type" in resource_schema else resource_schema
         return _object_schema(_name_after(resource_schema, "Answer"), data=data)
 
 

@@ -139,7 +139,7 @@ def test_forms_of_responses() -> None:
         (False, "the response as application/geo+json is new"),
         (True, "the response is gone"),
     ]
-    body = {"requestBody": {"content": {json: {}}}}
+    body: Any = {"requestBody": {"content": {json: {}}}}
     assert find_operation_changes(old, {"responses": {"204": {}}, **body}, {}, {}) == [
         (False, "the body is new"),
         (False, "the status 204 is new"),

@@ -28,6 +28,10 @@ CLOSURES = """mutation SetDoors($map: ID!, $doors: [ID!]!, $spaces: [ID!] = ["ha
 @endpoint(method: PUT, path: "/v1/x/maps/{map}/doors", summary: "Close doors", result: "set.now") {
   set: setClosures(input: {map: $map, doors: $doors, spaces: $spaces}) { now: closures { doors } }
 }"""
+REPORT = """query Report($map: ID!)
+@endpoint(path: "/v1/x/maps/{map}/report", summary: "Read", as: DATA, result: "map.routingReport") {
+  map(id: $map) { routingReport }
+}"""
 
 
 def contract_of(text: str) -> str:
@@ -60,6 +64,11 @@ def test_a_contract_is_complete_and_its_examples_fit(text: str) -> None:
     added = add_contracts(DESCRIPTION, [contract_of(text)])
     assert added["paths"][contract["path"]] == {contract["method"].lower(): operation}
     assert contract["path"] not in DESCRIPTION["paths"]
+
+
+def test_any_value_may_be_null_too() -> None:
+    contract = json.loads(contract_of(REPORT))
+    assert errors_of(response_of(contract)["schema"], {"data": None}, contract["schemas"]) == []
 
 
 def test_different_selections_of_one_type_have_names_of_their_own() -> None:
