@@ -17,7 +17,6 @@ from rest.endpoint_files import (
     built_in_endpoints,
     load_own_endpoints,
 )
-from rest.openapi.contracts import build_contract, find_breaking_changes
 from schema.query_limits import QueryLimits
 from storage.administration import saved_endpoints
 from storage.administration.audit import Origin

@@ -22,7 +22,6 @@ from rest.dispatch import PathRoute, RouteTree, split_path
 from rest.endpoint_files import Endpoint, InvalidEndpointsError, load_own_endpoints
 from rest.endpoints import DeferredHandler, EndpointHandler, RequestServices
 from rest.errors import HttpError, service_unavailable_error
-from rest.openapi.contracts import build_contract, find_breaking_changes
 from rest.scope_members import SCOPE_OPERATION
 from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
@@ -36,7 +35,7 @@ from storage.cache.read_set import key_tag
 from storage.errors import UnavailableError
 from storage.mongo import driver
 
-SAVED_PATH: Final = b"/v1/x/"
+SAVED_PATH: Final = "/v1/x/"
 """The paths of all saved endpoints begin with it, and those of no others."""
 MAX_HANDLER_BYTES: Final = 64 << 20
 """Memory of the handlers of a worker: some 400 of endpoints with ten fields."""
@@ -52,6 +51,8 @@ def load_endpoint(
     record: SavedEndpoint, contract: str, schema: GraphQLSchema, limits: QueryLimits
 ) -> Endpoint:
     """Return an endpoint from what was saved. Raises UnusableEndpointError, which says why."""
+    from rest.openapi.contracts import build_contract, find_breaking_changes  # takes long
+
     try:
         [endpoint] = load_own_endpoints([Source(record.text, record.name)], schema, limits)
     except InvalidEndpointsError as error:
@@ -139,7 +140,7 @@ class SavedEndpoints:
 
     async def find_route(self, scope: Scope) -> tuple[Sequence[str | None], PathRoute] | None:
         """Return the route of a request with the segments of its path. Raises HttpError 503."""
-        if scope["type"] != "http" or not scope["raw_path"].startswith(SAVED_PATH):
+        if scope["type"] != "http" or not scope["path"].startswith(SAVED_PATH):
             return None
         try:
             records = await self._get_state().saved_endpoints.load()
