@@ -138,6 +138,8 @@ class EndpointEditor(NamedTuple):
             raise EndpointFaultsError(DOCUMENTS, error.faults) from error
 
     def _describe(self, endpoints: Iterable[Endpoint]) -> dict[str, SavedEndpoint]:
+        from rest.openapi.contracts import build_contract  # takes long
+
         return {
             each.name: _to_record(each, build_contract(each, self.schema)) for each in endpoints
         }
@@ -162,6 +164,8 @@ def _plan(
     prune: bool,
 ) -> EndpointPlan:
     """Return what is to be written. Raises EndpointFaultsError."""
+    from rest.openapi.contracts import find_breaking_changes  # takes long
+
     others = {} if prune else {name: each for name, each in saved.items() if name not in wanted}
     _check_together([*others.values(), *wanted.values()], {each.name: each for each in endpoints})
     added, changed, unchanged, breaking = [], [], [], []

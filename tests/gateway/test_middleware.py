@@ -83,7 +83,7 @@ async def test_other_origins_get_the_usual_error_response(world: World) -> None:
     async with gateway_client(world.settings(cors_origins="https://app.example")) as client:
         for changed in (
             {"Origin": "https://evil.example"},
-            {"Access-Control-Request-Method": "DELETE"},
+            {"Access-Control-Request-Method": "PATCH"},
             {"Access-Control-Request-Headers": "x-unheard-of"},
         ):
             response = await client.options("/v1/units", headers={**PREFLIGHT, **changed})
