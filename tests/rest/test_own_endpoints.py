@@ -16,7 +16,16 @@ from rest.endpoints import build_handlers, build_routes
 from schema.execution import Context
 from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
-from tests.fixtures import BASE_URL, FLOOR, SEEN, UNIT
+from tests.fixtures import (
+    ALL_FLAGS,
+    BASE_URL,
+    FLOOR,
+    SEEN,
+    UNIT,
+    World,
+    data_of,
+    gateway_client,
+)
 from tests.resolvers.directory import Directory
 from tests.rest.test_endpoints import ANYBODY, Endpoints
 
@@ -292,3 +301,62 @@ async def test_a_drawing_is_read_within_the_limits_of_a_body(directory: Director
     assert (found.status_code, found.headers["content-type"]) == (200, "application/vnd.map+json")
     large = await served.request("POST", "/v1/x/q", content=b" " * 1_000_001, headers=headers)
     assert large.status_code == 413
+
+
+ASSIGNMENTS = """
+query XAssignments($group: ID!) @endpoint(
+  path: "/v1/x/groups/{group}", summary: "List", result: "attributeGroup.assignments"
+) { attributeGroup(id: $group) { assignments { data { attributeId unitId } } } }
+mutation XAssign($group: ID!, $attribute: ID!, $asset: ID!, $unitId: ID!) @endpoint(
+  method: PUT, path: "/v1/x/groups/{group}", summary: "Assign", %s, changes: "XAssignments"
+) {
+  assignUnitAttributes(input: {
+    groupId: $group
+    assignments: [{ groupId: $group, attributeId: $attribute, assetId: $asset, unitId: $unitId }]
+  }) { assignments { attributeId unitId } units { id } }
+}"""
+SAVE = """mutation($documents: [String!]!) {
+  saveEndpoints(documents: $documents, breaking: true) { added }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "written"),
+    [
+        ("as: OBJECT", 200, {"assignments": [{"attribute_id": "yard", "unit_id": UNIT}]}),
+        ('result: "assignUnitAttributes.assignments"', 200, {"data": [{"unit_id": UNIT}]}),
+        ('result: "assignUnitAttributes.units", as: DATA', 200, {"data": [{"id": UNIT}]}),
+        ("as: NONE", 204, None),
+    ],
+)
+async def test_a_write_is_answered_in_its_form_and_may_depend_on_an_entity_tag(
+    own_world: World, options: str, status: int, written: Any
+) -> None:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        client.headers.update(ALL_FLAGS)
+        await data_of(client, SAVE, {"documents": [ASSIGNMENTS % options]})
+        path, data = "/v1/x/groups/view", {"attribute": "yard", "asset": SEEN, "unit_id": UNIT}
+        old = (await client.get(path)).headers["etag"]
+        for tag, expected in ((old, status), (old, 412), ("*", status)):
+            found = await client.put(path, json={"data": data}, headers={"If-Match": tag})
+            assert found.status_code == expected, found.text
+        if written is None:
+            assert found.content == b""
+        else:
+            assert_contains(found.json(), written)
+        wrong = await client.put(path, json={"data": data | {"unit_id": "none"}})
+        assert [*wrong.json()["fields"]] == ["data.unit_id"]
+        missing = await client.put("/v1/x/groups/none", json={"data": data})
+        assert missing.status_code == 404
+
+
+def assert_contains(found: Any, part: Any) -> None:
+    """Check that a value has the members of another, and lists as long as there."""
+    if isinstance(part, dict):
+        for name, member in part.items():
+            assert_contains(found[name], member)
+    elif isinstance(part, list):
+        for item, expected in zip(found, part, strict=True):
+            assert_contains(item, expected)
+    else:
+        assert found == part
