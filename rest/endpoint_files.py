@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, time
 from email.utils import format_datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from graphql import (
     DirectiveNode,
@@ -34,7 +34,6 @@ from graphql import (
     OperationType,
     SelectionSetNode,
     Source,
-    VariableDefinitionNode,
     VariableNode,
     Visitor,
     get_directive_values,
@@ -182,7 +181,7 @@ class Endpoint:
     source: str = ""
     """The operation as it is written, and the fragments that it reaches; empty for built-in ones.
     """
-    place: Place | None = None
+    place: Place = Place("", 1, 1)
     """Where the operation is written."""
 
     @property
@@ -225,8 +224,7 @@ def load_endpoints(
     prepared.
     """
     loader = _Loader(schema)
-    for source in sources:
-        loader.read(source)
+    loader.read(sources)
     return loader.finish(is_validated=is_validated)
 
 
@@ -241,8 +239,7 @@ def load_own_endpoints(
     InvalidEndpointsError with all faults.
     """
     loader = _Loader(schema, limits)
-    for source in sources:
-        loader.read(source)
+    loader.read(sources)
     return loader.finish(is_validated=True)
 
 
@@ -343,9 +340,7 @@ def _iter_own_directives(
                 yield directive
 
 
-def find_directive(
-    node: OperationDefinitionNode | VariableDefinitionNode, name: str
-) -> DirectiveNode | None:
+def find_directive(node: Any, name: str) -> DirectiveNode | None:
     """Return a directive of an operation or a variable, if it has it."""
     return next((each for each in node.directives or () if each.name.value == name), None)
 
@@ -362,13 +357,9 @@ def _place(node: Node) -> tuple[int, int]:
     return node.loc.start, node.loc.end
 
 
-def _source(node: Node) -> Source:
-    assert node.loc is not None
-    return node.loc.source
-
-
 def _body(node: Node) -> str:
-    return _source(node).body
+    assert node.loc is not None
+    return node.loc.source.body
 
 
 def _find_place(node: Node) -> Place:
@@ -401,12 +392,8 @@ class Result(NamedTuple):
     """What is selected of it, by the response name that is written."""
 
 
-class _Inputs(NamedTuple):
-    """Where the variables of an operation come from, as in `Endpoint`."""
-
-    path: dict[str, str]
-    query: dict[str, str]
-    body: RequestBody | None
+_Inputs: TypeAlias = tuple[dict[str, str], dict[str, str], RequestBody | None]
+"""The path parameters, names in the query and body of an `Endpoint`."""
 
 
 class _Loader:
@@ -418,125 +405,131 @@ class _Loader:
     def __init__(self, schema: GraphQLSchema, limits: QueryLimits | None = None) -> None:
         self.schema = schema
         self.limits = limits
-        self.sources: list[Source] = []
         self.operations: dict[str, _Definition] = {}
         self.fragments: dict[str, _Definition] = {}
         self.faults: list[Fault] = []
 
-    def read(self, source: Source) -> None:
-        """Add the definitions of a file."""
-        self.sources.append(source)
-        try:
-            nodes = parse_within_limits(source, FILE_LIMITS).definitions
-        except InvalidOperationError as invalid:
-            for error in invalid.errors:
-                line, column = error.locations[0] if error.locations else (1, 1)
-                self.faults.append(Fault(source.name, line, column, error.message))
-            return
-        for node in nodes:
-            if isinstance(node, FragmentDefinitionNode):
-                self._add(self.fragments, node)
-            elif not isinstance(node, OperationDefinitionNode):
-                self._report(GraphQLError("Only operations and fragments may be here", node))
-            elif self.limits is None or find_directive(node, "endpoint") is not None:
-                self._add(self.operations, node)
+    def read(self, sources: Iterable[Source]) -> None:
+        """Add the definitions of files."""
+        start = None
+        for source in sources:
+            start = start or Place(source.name, 1, 1)
+            with self._reporting(Place(source.name, 1, 1)):
+                for node in parse_within_limits(source, FILE_LIMITS).definitions:
+                    self._add(node)
+        if self.limits is not None and start and not (self.operations or self.faults):
+            message = "No operation here has @endpoint(path:, summary:)"
+            self.faults.append(Fault(*start, message))
 
-    def _add(
-        self,
-        definitions: dict[str, _Definition],
-        node: OperationDefinitionNode | FragmentDefinitionNode,
-    ) -> None:
-        if node.name is None:
-            self._report(GraphQLError(_MISSING, node))
-        elif (other := definitions.get(node.name.value)) is not None:
-            place = ":".join(map(str, _find_place(other.node)))
-            message = f"The name {node.name.value} is taken at {place}"
-            self._report(GraphQLError(message, node))
-        else:
+    def _add(self, node: Node) -> None:
+        is_fragment = isinstance(node, FragmentDefinitionNode)
+        definitions, place = self.fragments if is_fragment else self.operations, _find_place(node)
+        with self._reporting(place):
+            if not isinstance(node, OperationDefinitionNode | FragmentDefinitionNode):
+                raise GraphQLError("Only operations and fragments may be here")
+            if not (is_fragment or self.limits is None or find_directive(node, "endpoint")):
+                return
+            if node.name is None:
+                raise GraphQLError(_MISSING)
+            if (other := definitions.get(node.name.value)) is not None:
+                where = ":".join(map(str, _find_place(other.node)))
+                raise GraphQLError(f"The name {node.name.value} is taken at {where}")
             definitions[node.name.value] = _Definition(node)
 
     def finish(self, *, is_validated: bool) -> tuple[Endpoint, ...]:
         """Return the endpoints. Raises InvalidEndpointsError."""
         endpoints: list[Endpoint] = []
         for number, definition in enumerate(self.operations.values()):
-            with self._reporting(definition.node):
+            with self._reporting(_find_place(definition.node)):
                 if self.limits is not None and number == MAX_OWN_ENDPOINTS:
                     raise GraphQLError(f"There may be {MAX_OWN_ENDPOINTS:,} endpoints at most")
                 endpoints += self._read_operation(definition, is_validated=is_validated)
         if is_validated:
             self._report_clashes(endpoints)
-        if self.limits is not None and self.sources and not (self.operations or self.faults):
-            message = "No operation here has @endpoint(path:, summary:)"
-            self.faults.append(Fault(self.sources[0].name, 1, 1, message))
         if self.faults:
             raise InvalidEndpointsError(self.faults)
         return (*endpoints,)
 
     @contextmanager
-    def _reporting(self, default: Node) -> Iterator[None]:
-        """Add what is raised to the faults."""
+    def _reporting(self, place: Place) -> Iterator[None]:
+        """Add what is raised to the faults, at this place unless it has its own."""
         try:
             yield
         except GraphQLError as error:
-            self._report(error, default)
+            self._report(error, place)
+        except InvalidOperationError as invalid:
+            self._report(invalid.errors[0], place)
 
-    def _report(self, error: GraphQLError, default: Node | None = None) -> None:
-        """Add a fault at the first place of an error that is in a file."""
-        node = next((each for each in error.nodes or () if each.loc), default)
-        assert node is not None
-        self.faults.append(Fault(*_find_place(node), error.message))
+    def _report(self, error: GraphQLError, place: Place) -> None:
+        node = next((each for each in error.nodes or () if each.loc), None)
+        if node is not None:
+            place = _find_place(node)
+        elif error.source and error.locations:
+            place = Place(error.source.name, *error.locations[0])
+        self.faults.append(Fault(*place, error.message))
 
     def _report_clashes(self, endpoints: Sequence[Endpoint]) -> None:
-        is_own = self.limits is not None
-        known = [each.address for each in built_in_endpoints()] if is_own else []
-        known += [each.address for each in endpoints]
-        names = {each.name for each in known}
-        if is_own:  # they may change an endpoint that is not in these files
+        others = () if self.limits is None else built_in_endpoints()
+        known = [each.address for each in (*others, *endpoints)]
+        if self.limits is not None:  # they may change an endpoint that is not in these files
+            names = {each.name for each in known}
             known = [each if each.changes in names else each._replace(changes="") for each in known]
         clashes = find_clashes(known)
         for endpoint in endpoints:
-            assert endpoint.place is not None
-            for message in clashes.get(endpoint.name, ()):
-                self.faults.append(Fault(*endpoint.place, message))
+            messages = clashes.get(endpoint.name, ())
+            self.faults += [Fault(*endpoint.place, message) for message in messages]
 
     def _validate(self, reached: Sequence[_Definition], page: FieldNode | None) -> None:
         """Report what keeps a document from being run."""
         names = _ResponseNames(page)
         document = DocumentNode(definitions=(*(visit(each.node, names) for each in reached),))
-        for error in validate(
-            self.schema, document, max_errors=MAX_FAULTS, hide_suggestions=self.limits is None
-        ):
-            self._report(error, reached[0].node)
+        for error in validate(self.schema, document, MAX_FAULTS, hide_suggestions=False):
+            self._report(error, _find_place(reached[0].node))
 
     def _read_operation(self, definition: _Definition, *, is_validated: bool) -> Iterator[Endpoint]:
         """Yield an endpoint for each path of an operation. Raises GraphQLError."""
-        node = definition.node
+        node, place = definition.node, _find_place(definition.node)
         assert isinstance(node, OperationDefinitionNode) and node.name is not None
         reached, count = self._reach(definition), len(self.faults)
-        options = self._read_options(node, reached, is_validated=is_validated)
-        if options is None:
+        source = "\n\n".join(each.text for each in reached) if self.limits else ""
+        if self.limits is not None:
+            measure_operation(self.schema, source, self.limits)
+        try:
+            options = self._read_directive("endpoint", node)
+        except GraphQLError:
+            if is_validated:
+                self._validate(reached, None)  # which says the same, and all else
+            if len(self.faults) == count:
+                raise
             return
+        if options is None:
+            raise GraphQLError(_MISSING)
         method: HttpMethod = options["method"]
         paths = (options["path"], *options.get("alsoAt", ()))
-        result = form = None
-        with self._reporting(node):
-            if node.operation not in _TYPES_BY_METHOD[method]:
-                allowed = " or a ".join(each.value for each in _TYPES_BY_METHOD[method])
-                raise GraphQLError(f"{method} is a {allowed}", find_argument(node, "method"))
-        with self._reporting(node):
+        result = form = deprecation = None
+        inputs: dict[str, _Inputs] = {}
+        with self._reporting(place):
             if result := self._find_result(definition, options.get("result")):
                 form = self._build_form(result, options.get("as"), node, method)
-        page = result.node if result is not None and isinstance(form, PageForm) else None
-        inputs: dict[str, _Inputs] = {}
-        with self._reporting(node):
+        page = result if isinstance(form, PageForm) else None
+        with self._reporting(place):
             inputs = {path: self._read_inputs(node, path, method) for path in paths}
-        deprecation = None
-        with self._reporting(node):
             deprecation = _read_deprecation(options, find_argument(node, "sunset"))
+        if node.operation not in _TYPES_BY_METHOD[method]:
+            allowed = " or a ".join(each.value for each in _TYPES_BY_METHOD[method])
+            message = f"{method} is a {allowed}"
+            self._report(GraphQLError(message, find_argument(node, "method")), place)
         if is_validated:
-            self._validate(reached, page)
-        if self.limits is not None:
-            self._check_own(definition, options, inputs.get(options["path"]), result, form)
+            self._validate(reached, page and page.node)
+        if self.limits is not None and inputs:
+            from rest.endpoint_rules import find_faults  # not needed to read built-in ones
+
+            in_path, names, _ = inputs[options["path"]]
+            body_options = self._read_directive("body", node)
+            for error in find_faults(
+                self.schema, node, options, body_options, in_path.values(), names, result, form
+            ):
+                self._report(error, place)
         if result is None or form is None or len(self.faults) > count:
             return
         name, summary, path = node.name.value, options["summary"], options["path"]
@@ -546,6 +539,7 @@ class _Loader:
                 # Operation ids come from these names and must be unique (OpenAPI 3.1, 4.8.10).
                 name = re.sub(r"\A([A-Z][a-z]+)", rf"\1{noun}", node.name.value)
                 summary = f"{options['summary']}, as at {'/'.join(path.split('/')[:3])}"
+            in_path, in_query, body = inputs[each]
             yield Endpoint(
                 name=name,
                 number=options.get("number", ""),
@@ -554,81 +548,17 @@ class _Loader:
                 tag=options.get("tag", ""),
                 summary=summary,
                 description=options.get("description", ""),
-                document=_write_document(reached, name, result if page else None),
+                document=_write_document(reached, name, page),
                 form=form,
                 members=self._list_members(result, form),
-                path_parameters=inputs[each].path,
-                query_names=inputs[each].query,
-                body=inputs[each].body,
+                path_parameters=in_path,
+                query_names=in_query,
+                body=body,
                 changes=options.get("changes", ""),
                 deprecation=deprecation,
-                source=_write_source(reached) if self.limits else "",
-                place=_find_place(node),
+                source=source,
+                place=place,
             )
-
-    def _read_options(
-        self,
-        node: OperationDefinitionNode,
-        reached: Sequence[_Definition],
-        *,
-        is_validated: bool,
-    ) -> dict[str, Any] | None:
-        """Return the options of an endpoint within the limits, None after a fault."""
-        if self.limits is not None:
-            try:
-                measure_operation(self.schema, _write_source(reached), self.limits)
-            except InvalidOperationError as invalid:
-                [error] = invalid.errors
-                at = error.extensions or {}
-                if at.get("limit") == "cost":
-                    error.message = (
-                        f"The operation costs at least {at['requested']}, over the limit of "
-                        f"{at['max']} of one request"
-                    )
-                self._report(error, node)
-                return None
-        try:
-            options = self._read_directive("endpoint", node)
-        except GraphQLError:
-            count = len(self.faults)
-            if is_validated:
-                self._validate(reached, None)  # which says the same, and all else
-            if len(self.faults) == count:
-                raise
-            return None
-        if options is None:
-            raise GraphQLError(_MISSING, node)
-        return options
-
-    def _check_own(
-        self,
-        definition: _Definition,
-        options: Mapping[str, Any],
-        inputs: _Inputs | None,
-        result: Result | None,
-        form: Form | None,
-    ) -> None:
-        """Report what an operator's endpoint may not be."""
-        from rest import endpoint_rules as rules  # not needed to read built-in ones
-
-        node = definition.node
-        assert isinstance(node, OperationDefinitionNode)
-        root = self.schema.get_root_type(node.operation)
-        fields = self._collect_fields([(definition, node.selection_set, root, False)])
-        faults = [
-            *rules.find_option_faults(node, options),
-            *rules.find_change_faults(node, options, [each for [each, *_] in fields.values()]),
-        ]
-        if inputs is not None:
-            body = self._read_directive("body", node)
-            faults += rules.find_body_faults(node, options["method"], body)
-            faults += rules.find_variable_faults(
-                self.schema, node, options["method"], {*inputs.path.values()}, inputs.query
-            )
-        if result is not None and form is not None:
-            faults += rules.find_result_faults(node, result, form)
-        for fault in faults:
-            self._report(fault, node)
 
     def _read_directive(self, name: str, node: Any) -> dict[str, Any] | None:
         """Return the arguments of a directive, None if the node does not have it."""
@@ -644,88 +574,85 @@ class _Loader:
         operation = definition.node
         assert isinstance(operation, OperationDefinitionNode)
         root = self.schema.get_root_type(operation.operation)
-        fields = self._collect_fields([(definition, operation.selection_set, root, False)])
+        fields = self._collect_fields(root, (definition, operation.selection_set, False))
         place = find_argument(operation, "result")
         if path is None and len(fields) > 1:
-            raise GraphQLError("`result` must name one of the root fields", operation)
+            raise GraphQLError("`result` must name one of the root fields", place)
         found: Result | None = None
         for name in path.split(".") if path is not None else fields:
             if found is not None and isinstance(get_nullable_type(found.field.type), GraphQLList):
                 raise GraphQLError(f"`result` cannot lead through a list to {name!r}", place)
-            selected = fields.get(name)
-            if selected is None:
+            if name not in fields:
                 there = ", ".join(fields) or "nothing"
                 raise GraphQLError(f"The result has no {name!r} of {path!r}; it has {there}", place)
             # One of several is enough.
-            first = min(selected, key=lambda each: each.is_conditional)
+            first = min(fields[name], key=lambda each: each.is_conditional)
             if first.is_conditional:
-                raise GraphQLError(
-                    f"The result may lack {name!r}: select it without a condition", first.node
-                )
+                message = f"The result may lack {name!r}: select it without a condition"
+                raise GraphQLError(message, first.node)
             if first.node.name.value.startswith("__"):
                 raise GraphQLError("`result` must be a field of the directory", first.node)
             field = getattr(first.parent, "fields", {}).get(first.node.name.value)
             if field is None:
                 return None
-            inner = get_named_type(field.type)
-            fields = self._collect_fields(
-                [
-                    (each.definition, each.node.selection_set, inner, each.is_conditional)
-                    for each in selected
-                ]
-            )
+            fields = self._collect_members(fields[name], get_named_type(field.type))
             names = (*(found.path if found else ()), _response_name(first.node))
             found = Result(first.definition, first.node, field, names, fields)
         return found
 
+    def _collect_members(
+        self, selected: Iterable[Selected], type: GraphQLNamedType | None
+    ) -> dict[str, list[Selected]]:
+        """Return the fields of a field of some type, which may be selected in several places."""
+        places = (
+            (each.definition, each.node.selection_set, each.is_conditional) for each in selected
+        )
+        return self._collect_fields(type, *places)
+
     def _collect_fields(
         self,
-        selections: Iterable[
-            tuple[_Definition, SelectionSetNode | None, GraphQLNamedType | None, bool]
-        ],
+        type: GraphQLNamedType | None,
+        *places: tuple[_Definition, SelectionSetNode | None, bool],
     ) -> dict[str, list[Selected]]:
-        """Return the fields of selections, each on a type and perhaps conditional, by the response
-        name that is written."""
+        """Return the fields of selections on a type, by the response name that is written."""
         fields: dict[str, list[Selected]] = {}
         spread: set[tuple[str, bool]] = set()
-
-        def collect(
-            place: _Definition,
-            selection_set: SelectionSetNode | None,
-            parent: GraphQLNamedType | None,
-            is_conditional: bool,
-        ) -> None:
-            for node in selection_set.selections if selection_set else ():
-                is_there = not (is_conditional or node.directives)
-                if isinstance(node, FieldNode):
-                    selected = Selected(place, node, parent, not is_there)
-                    fields.setdefault((node.alias or node.name).value, []).append(selected)
-                    continue
-                inner: Any = node
-                where = place
-                if isinstance(node, FragmentSpreadNode):
-                    fragment = self.fragments.get(node.name.value)
-                    if fragment is None or (node.name.value, is_there) in spread:
-                        continue
-                    spread.add((node.name.value, is_there))
-                    where, inner = fragment, fragment.node
-                type = parent
-                if (condition := inner.type_condition) is not None:
-                    type = self.schema.get_type(condition.name.value)
-                    is_there &= type is parent or is_object_type(parent)
-                collect(where, inner.selection_set, type, not is_there)
-
-        for selection in selections:
-            collect(*selection)
+        for definition, selection_set, is_conditional in places:
+            for each in self._iter_fields(definition, selection_set, type, spread, is_conditional):
+                fields.setdefault((each.node.alias or each.node.name).value, []).append(each)
         return fields
+
+    def _iter_fields(
+        self,
+        definition: _Definition,
+        selection_set: SelectionSetNode | None,
+        parent: GraphQLNamedType | None,
+        spread: set[tuple[str, bool]],
+        is_conditional: bool,
+    ) -> Iterator[Selected]:
+        for node in selection_set.selections if selection_set else ():
+            is_there = not (is_conditional or node.directives)
+            if isinstance(node, FieldNode):
+                yield Selected(definition, node, parent, not is_there)
+                continue
+            where, type = definition, parent
+            inner: Any = node
+            if isinstance(node, FragmentSpreadNode):
+                name, fragment = node.name.value, self.fragments.get(node.name.value)
+                if fragment is None or (name, is_there) in spread:
+                    continue
+                spread.add((name, is_there))
+                where, inner = fragment, fragment.node
+            if (condition := inner.type_condition) is not None:
+                type = self.schema.get_type(condition.name.value)
+                is_there &= type is parent or is_object_type(parent)
+            yield from self._iter_fields(where, inner.selection_set, type, spread, not is_there)
 
     def _list_members(self, result: Result, form: Form) -> tuple[str, ...]:
         """Return the names of the members of the resources in a response."""
-        fields = result.selected
-        if isinstance(form, PageForm | ListForm) and is_page(get_named_type(result.field.type)):
-            fields = self._collect_fields(
-                [(each.definition, each.node.selection_set, None, False) for each in fields[DATA]]
-            )
+        fields, type = result.selected, get_named_type(result.field.type)
+        if isinstance(form, PageForm | ListForm) and is_page(type):
+            fields = self._collect_members(fields[DATA], None)
         return tuple(_response_name(nodes[0].node) for nodes in fields.values())
 
     def _build_form(
@@ -789,11 +716,11 @@ class _Loader:
             variable = by_parameter.get(parameter) or to_camel_case(parameter)
             if types.pop(variable, None) is None:
                 message = f"{{{parameter}}} of {path} has no variable: declare ${variable}: ID!"
-                self._report(GraphQLError(message, find_argument(node, "path")))
+                self._report(GraphQLError(message, find_argument(node, "path")), _find_place(node))
             in_path[parameter] = variable
         in_query = {variable: name for variable, name in names.items() if variable in types}
         body = self._read_body(node, types) if method in HAS_BODY else None
-        return _Inputs(in_path, in_query, body)
+        return in_path, in_query, body
 
     def _read_body(
         self, node: OperationDefinitionNode, types: Mapping[str, str]
@@ -822,11 +749,6 @@ class _Loader:
                 reached.append(fragment)
                 names += [each for each in fragment.spreads if each not in names]
         return reached
-
-
-def _write_source(reached: Iterable[_Definition]) -> str:
-    """Return the text of an operation and fragments as it is written."""
-    return "\n\n".join(each.text for each in reached)
 
 
 def _write_document(reached: Iterable[_Definition], name: str, page: Result | None) -> str:

@@ -5,10 +5,11 @@ What an operator writes becomes paths, names of parameters and members, and text
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from graphql import (
+    FieldNode,
     GraphQLError,
     GraphQLInputType,
     GraphQLList,
@@ -26,7 +27,7 @@ from graphql import (
 )
 
 from rest.bodies import DOCUMENT_BODIES, MAX_BODY_BYTES, build_reader
-from rest.endpoint_files import HAS_BODY, Result, Selected, find_argument, find_directive
+from rest.endpoint_files import HAS_BODY, Result, find_argument, find_directive
 from rest.names import to_snake_case
 from rest.parameters import (
     API_KEY_PARAMETER,
@@ -54,15 +55,36 @@ _QUERY_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
 _TITLE = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
-def find_option_faults(
+def find_faults(
+    schema: GraphQLSchema,
+    node: OperationDefinitionNode,
+    options: Mapping[str, Any],
+    body: Mapping[str, Any] | None,
+    path_variables: Collection[str],
+    names: Mapping[str, str],
+    result: Result | None,
+    form: Form | None,
+) -> Iterator[GraphQLError]:
+    """Yield what is wrong with an endpoint; each error has the node that it is about.
+
+    `options` and `body` are those of the directives, `names` those of parameters by variable.
+    """
+    yield from _find_option_faults(node, options)
+    if body is not None:
+        yield from _find_body_faults(node, options["method"], body)
+    yield from _find_variable_faults(schema, node, options["method"], path_variables, names)
+    if "changes" in options:
+        yield from _find_change_faults(schema, node)
+    if result is not None and form is not None:
+        yield from _find_result_faults(node, result, form)
+
+
+def _find_option_faults(
     node: OperationDefinitionNode, options: Mapping[str, Any]
 ) -> Iterator[GraphQLError]:
-    """Yield what is wrong with the options of `@endpoint`.
-
-    Each error has the node that it is about.
-    """
     assert node.name is not None
-    for each in getattr(find_directive(node, "endpoint"), "arguments", ()):
+    directive = find_directive(node, "endpoint")
+    for each in directive.arguments or () if directive else ():
         if isinstance(each.value, VariableNode):
             yield GraphQLError(f"`{each.name.value}` must be written out, without a variable", each)
     if len(node.name.value) > MAX_NAME_CHARACTERS:
@@ -127,12 +149,9 @@ def _find_text_faults(
             yield GraphQLError(f"`{name}` must not be blank", place)
 
 
-def find_body_faults(
-    node: OperationDefinitionNode, method: HttpMethod, options: Mapping[str, Any] | None
+def _find_body_faults(
+    node: OperationDefinitionNode, method: HttpMethod, options: Mapping[str, Any]
 ) -> Iterator[GraphQLError]:
-    """Yield what is wrong with the options of `@body`, if the operation has it."""
-    if options is None:
-        return
     if method not in HAS_BODY:
         yield GraphQLError(f"A {method} has no body: remove @body", find_directive(node, "body"))
     yield from _find_text_faults(node, options, "body")
@@ -144,17 +163,13 @@ def find_body_faults(
         yield GraphQLError(message, find_argument(node, "title", "body"))
 
 
-def find_variable_faults(
+def _find_variable_faults(
     schema: GraphQLSchema,
     node: OperationDefinitionNode,
     method: HttpMethod,
     path_variables: Collection[str],
     names: Mapping[str, str],
 ) -> Iterator[GraphQLError]:
-    """Yield which variables cannot come from where a request would have them.
-
-    `names` are those that variables have by `@parameter`.
-    """
     others: dict[str, tuple[VariableDefinitionNode, GraphQLInputType]] = {}
     for each in node.variable_definitions or ():
         name, type = each.variable.name.value, type_from_ast(schema, each.type)
@@ -227,12 +242,14 @@ def _is_text(type: object) -> bool:
     return is_enum_type(type) or str(type) in SCALARS
 
 
-def find_change_faults(
-    node: OperationDefinitionNode, options: Mapping[str, Any], roots: Sequence[Selected]
+def _find_change_faults(
+    schema: GraphQLSchema, node: OperationDefinitionNode
 ) -> Iterator[GraphQLError]:
-    """Yield why the only write of an operation does not depend on an entity tag, if it must."""
-    fields = [getattr(each.parent, "fields", {}).get(each.node.name.value) for each in roots]
-    if "changes" in options and not (len(fields) == 1 and takes_precondition(fields[0])):
+    """Yield why the only write of an operation does not depend on an entity tag."""
+    root, *others = node.selection_set.selections
+    fields = getattr(schema.get_root_type(node.operation), "fields", {})
+    field = fields.get(root.name.value) if isinstance(root, FieldNode) else None
+    if others or not takes_precondition(field):
         yield GraphQLError(
             "`changes` is for a mutation with one field, which compares entity tags as "
             "setClosures does",
@@ -240,10 +257,9 @@ def find_change_faults(
         )
 
 
-def find_result_faults(
+def _find_result_faults(
     node: OperationDefinitionNode, result: Result, form: Form
 ) -> Iterator[GraphQLError]:
-    """Yield what keeps a form from being made of a result."""
     is_write = node.operation is OperationType.MUTATION
     if is_write and form.is_nullable and not isinstance(form, DataForm | NoBodyForm):
         message = "The result may be null, and a write is not answered by 404: use `as: DATA`"

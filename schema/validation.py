@@ -185,8 +185,8 @@ RULES = [
 def validate(
     schema: graphql.GraphQLSchema,
     document: graphql.DocumentNode,
-    *,
     max_errors: int = MAX_VALIDATION_ERRORS,
+    *,
     hide_suggestions: bool = True,
 ) -> list[graphql.GraphQLError]:
     """Return what is wrong with a document, as graphql-core does."""
