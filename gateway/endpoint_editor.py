@@ -34,20 +34,24 @@ PLAN_CHANGED: Final = "The saved endpoints have changed since the plan was made:
 
 
 class EndpointFaultsError(RequestError):
-    """Documents that cannot be saved as endpoints; the message has a line for each fault."""
+    """Documents that cannot be saved as endpoints; the message has a line for each fault.
+
+    So editors and CI find `file:line:column` at the beginning of lines.
+    """
 
     code = "INVALID_INPUT"
 
     def __init__(self, argument: str, faults: Iterable[object]) -> None:
         lines = [*map(str, faults)]
-        super().__init__("\n".join(lines), fields={argument: lines[:MAX_REPORTED_ERRORS]})
+        title = [f"{len(lines):,} fault{'s'[: len(lines) - 1]}:"] if argument == DOCUMENTS else []
+        super().__init__("\n".join(title + lines), fields={argument: lines[:MAX_REPORTED_ERRORS]})
 
 
 class BreakingChangesError(EndpointFaultsError):
     """A change breaks callers, and was not said to."""
 
     def __init__(self, sentences: Sequence[str]) -> None:
-        super().__init__("breaking", [*sentences, "Callers would break: say --breaking"])
+        super().__init__("breaking", [*sentences, "Callers would break: say `breaking: true`"])
 
 
 class EndpointEditor(NamedTuple):

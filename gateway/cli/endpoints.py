@@ -148,7 +148,7 @@ def _build_editor(settings: Settings) -> EndpointEditor:
 
 
 def _read_files(paths: Iterable[Path], *, may_be_empty: bool = False) -> dict[str, str]:
-    """Return the texts of files by name. Raises ClickException with all faults."""
+    """Return the texts of files by name. Raises EndpointFaultsError with all faults."""
     texts: dict[str, str] = {}
     faults: list[str] = []
     for path in _list_files(paths):
@@ -160,10 +160,12 @@ def _read_files(paths: Iterable[Path], *, may_be_empty: bool = False) -> dict[st
         except UnicodeDecodeError as error:
             line = error.object.count(b"\n", 0, error.start) + 1
             faults.append(f"{path}:{line}:1: is not text in UTF-8")
-    if not texts and not faults and not may_be_empty:
-        faults.append(f"there are no files {PATTERN}")
     if faults:
-        raise click.ClickException("\n".join(faults))
+        from gateway.endpoint_editor import DOCUMENTS, EndpointFaultsError
+
+        raise EndpointFaultsError(DOCUMENTS, faults)
+    if not texts and not may_be_empty:
+        raise click.ClickException(f"there are no files {PATTERN}")
     return texts
 
 
