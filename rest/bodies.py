@@ -116,6 +116,8 @@ class JsonBody(RequestBody):
 
     title: str = ""
     """The name of its schema in the OpenAPI description."""
+    may_be_bare: bool = False
+    """True if the members may also stand alone, without `data` around them."""
 
     def build_parser(self, inputs: Sequence[Input]) -> BodyParser:
         """Return the parser of bodies for an operation with these inputs."""
@@ -130,7 +132,10 @@ class JsonBody(RequestBody):
         def parse(body: bytes) -> dict[str, Any]:
             if has_more_tokens(body, MAX_TOKENS):
                 raise invalid_input_error({"body": [_TOO_MANY_TOKENS]})
-            variables = read(parse_json(body, is_input=has_numbers))
+            value = parse_json(body, is_input=has_numbers)
+            if self.may_be_bare and isinstance(value, dict) and DATA not in value:
+                value = {DATA: value}
+            variables = read(value)
             self._check_lengths(variables, inputs)
             return variables
 

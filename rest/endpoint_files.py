@@ -739,6 +739,7 @@ class _Loader:
             max_bytes,
             options.get("description", ""),
             title=options.get("title", f"{node.name.value}Request"),
+            may_be_bare=self.limits is not None,
         )
 
     def _reach(self, operation: _Definition) -> list[_Definition]:

@@ -270,6 +270,8 @@ async def test_a_post_reads_a_body_as_its_types_say(directory: Directory) -> Non
         "paging": {"per_page": 1, "current_page": 1, "prev_url": None, "next_url": None},
         "data": [{"id": UNIT}],
     }
+    bare = await served.request("POST", "/v1/x/q", json=body)  # without `data` around it
+    assert bare.json() == found.json()
     body |= {"size": 0, "since": "soon", "unit_ids": ["x" * 256]}
     wrong = await served.request("POST", "/v1/x/q", json={"data": body})
     assert wrong.json()["fields"].keys() == {"data.size", "data.since", "data.unit_ids"}
