@@ -10,12 +10,24 @@ import pytest
 
 from storage.administration import api_keys
 from storage.administration.api_keys import KEYS_COLLECTION
-from storage.cache import api_key_cache
+from storage.administration.saved_endpoints import (
+    ENDPOINTS_COLLECTION,
+    EndpointChanges,
+    SavedEndpoint,
+    change_endpoints,
+    list_endpoints,
+)
+from storage.cache import api_key_cache, record_cache
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.cache.cache import MISSING, Cache
 from storage.cache.change_feed import is_unchanged_since
 from storage.cache.read_set import whole
-from storage.cache.record_cache import BypassedRecordCache, RecordCache, RecordCacheKey
+from storage.cache.record_cache import (
+    BypassedRecordCache,
+    RecordCache,
+    RecordCacheKey,
+    SavedEndpointCache,
+)
 from storage.catalog import ASSETS
 from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import consistent_reads, driver
@@ -418,3 +430,59 @@ async def test_the_key_cache_is_bounded(
         await cache.get_valid_key(key)
     for key, count in ((minted[3], 0), (minted[0], 1)):
         assert await reads.count(partial(cache.get_valid_key, key)) == count
+
+
+def endpoint(name: str) -> SavedEndpoint:
+    return SavedEndpoint(name=name, method="GET", path=f"/v1/x/{name}", text=name)
+
+
+async def save_endpoint(database: driver.Database, feed: ChangesInMemory, name: str) -> None:
+    changes = EndpointChanges([endpoint(name)], [], [])
+    await change_endpoints(database, None, (), lambda _: changes)
+    feed.report(ENDPOINTS_COLLECTION)
+
+
+async def test_saved_endpoints_are_read_again_after_a_change(
+    database: driver.Database, feed: ChangesInMemory
+) -> None:
+    cache = SavedEndpointCache(database, feed)
+    assert await cache.load() == ()
+    assert await cache.load() is cache.get()
+    await save_endpoint(database, feed, "A")
+    assert cache.get() is None
+    first, second = await asyncio.gather(cache.load(), cache.load())
+    assert first is second
+    assert [each.name for each in first] == ["A"]
+
+
+async def test_a_request_joins_no_read_that_began_before_its_change(
+    database: driver.Database, feed: ChangesInMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, has_read, may_end = SavedEndpointCache(database, feed), asyncio.Event(), asyncio.Event()
+
+    async def read_slowly(database: driver.Database) -> Any:
+        found = await list_endpoints(database)
+        has_read.set()
+        await may_end.wait()
+        return found
+
+    monkeypatch.setattr(record_cache, "list_endpoints", read_slowly)
+    early = asyncio.create_task(cache.load())
+    await has_read.wait()
+    await save_endpoint(database, feed, "A")
+    late = asyncio.create_task(cache.load())
+    may_end.set()
+    assert (await early, [each.name for each in await late]) == ((), ["A"])
+
+
+async def test_without_the_stream_saved_endpoints_are_read_now_and_then(
+    database: driver.Database, feed: ChangesInMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = SavedEndpointCache(database, feed)
+    monkeypatch.setattr(record_cache, "UNCONFIRMED_SECONDS", 60.0)
+    feed.lose()
+    assert await cache.load() == ()
+    await save_endpoint(database, feed, "A")
+    assert await cache.load() == ()
+    monkeypatch.setattr(record_cache, "UNCONFIRMED_SECONDS", 0.0)
+    assert [each.name for each in await cache.load()] == ["A"]
