@@ -81,10 +81,13 @@ class SavedHandler:
     def __init__(
         self,
         record: SavedEndpoint,
+        changed: "SavedHandler | None",
         service: RequestServices,
         prepare: Callable[["SavedHandler"], Awaitable[EndpointHandler]],
     ) -> None:
         self.record = record
+        self.changed = changed
+        """The handler of the saved endpoint that it changes; None if there is none."""
         self.service = service
         self.original = self
         """This handler, or the one that it is a copy of."""
@@ -185,10 +188,11 @@ class SavedEndpoints:
         known = self._routes.handlers
         handlers: dict[str, SavedHandler] = {}
         by_path: dict[str, dict[str, SavedHandler]] = {}
-        for record in records:
-            handler = known.get(record.name)
-            if handler is None or handler.record != record:
-                handler = SavedHandler(record, self._service, self._prepare)
+        for record in sorted(records, key=lambda each: bool(each.changes)):
+            # What an endpoint changes is before it.
+            handler, changed = known.get(record.name), handlers.get(record.changes)
+            if handler is None or (handler.record, handler.changed) != (record, changed):
+                handler = SavedHandler(record, changed, self._service, self._prepare)
             handlers[record.name] = handler
             by_path.setdefault(record.path, {})[record.method] = handler
         tree = RouteTree(PathRoute(path, by_method) for path, by_method in by_path.items())
@@ -200,21 +204,22 @@ class SavedEndpoints:
             async with handler.lock:  # so that many first requests compile it once
                 prepared = self._prepared.get(handler)
                 if prepared is None:
-                    prepared = await self._compile(handler.record)
+                    prepared = await self._compile(handler)
                     self._prepared.put(handler, prepared)
         if isinstance(prepared, str):
             raise endpoint_invalid_error(handler.record.name)
         return prepared
 
-    async def _compile(self, record: SavedEndpoint) -> EndpointHandler | str:
-        """Return the handler of an endpoint, or why it cannot be run. Raises HttpError 503."""
+    async def _compile(self, handler: SavedHandler) -> EndpointHandler | str:
+        """Return what responds, or why the endpoint cannot be run. Raises HttpError 503."""
+        record = handler.record
         try:
             stored = await find_endpoint(self._get_state().store.database, record.name)
         except UnavailableError as error:
             raise service_unavailable_error(error.cause) from error
         # One that was saved again in this moment has another contract.
         contract = stored.contract if stored is not None and stored.text == record.text else ""
-        executor, changed = self._service.executor, await self._find_changed(record.changes)
+        executor, changed = self._service.executor, await self._find_changed(handler)
 
         def build() -> EndpointHandler:
             endpoint = load_endpoint(record, contract, executor.schema, executor.limits)
@@ -227,12 +232,10 @@ class SavedEndpoints:
             _logger.warning("a saved endpoint cannot be run", extra={"fields": fields})
             return str(error)
 
-    async def _find_changed(self, name: str) -> EndpointHandler | None:
-        if not name:
-            return None
-        if saved := self._routes.handlers.get(name):
-            return await saved.prepare()
-        built_in = self._built_in().get(name)
+    async def _find_changed(self, handler: SavedHandler) -> EndpointHandler | None:
+        if handler.changed is not None:
+            return await handler.changed.prepare()
+        built_in = self._built_in().get(handler.record.changes)
         return None if built_in is None else built_in.prepared
 
 

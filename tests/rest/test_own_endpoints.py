@@ -352,6 +352,21 @@ async def test_a_write_is_answered_in_its_form_and_may_depend_on_an_entity_tag(
         assert missing.status_code == 404
 
 
+async def test_a_write_is_compared_with_what_the_list_is_now(own_world: World) -> None:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        client.headers.update(ALL_FLAGS)
+        documents = ASSIGNMENTS % "as: NONE"
+        path, data = "/v1/x/groups/view", {"attribute": "yard", "asset": SEEN, "unit_id": UNIT}
+        for text in (
+            documents,
+            documents.replace("{ attributeId unitId } } } }", "{ unitId } } } }"),
+        ):
+            await data_of(client, SAVE, {"documents": [text]})
+            tag = (await client.get(path)).headers["etag"]
+            found = await client.put(path, json={"data": data}, headers={"If-Match": tag})
+            assert found.status_code == 204
+
+
 def assert_contains(found: Any, part: Any) -> None:
     """Check that a value has the members of another, and lists as long as there."""
     if isinstance(part, dict):
