@@ -9,14 +9,18 @@ const shellQuoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`
 const pretty = (value) => JSON.stringify(value, null, 2)
 const indented = (text, by) => text.replaceAll('\n', `\n${by}`)
 
-function curl({ query, variables, flags }) {
+/** The call of an address in a shell, with the key from the environment. */
+export function writeCurl(url, { method, flags, body, mediaType }) {
   return [
-    `curl ${shellQuoted(address())} \\`,
-    `  -H "API-Key: $FLOORGATE_KEY" \\`,
-    ...(flags ? [`  -H ${shellQuoted(`Experimental-Flags: ${flags}`)} \\`] : []),
-    `  -H 'Content-Type: application/json' \\`,
-    `  -d ${shellQuoted(JSON.stringify({ query, variables }))}`,
-  ].join('\n')
+    `curl ${method ? `-X ${method} ` : ''}${shellQuoted(url)}`,
+    '-H "API-Key: $FLOORGATE_KEY"',
+    ...(flags ? [`-H ${shellQuoted(`Experimental-Flags: ${flags}`)}`] : []),
+    ...(body ? [`-H ${shellQuoted(`Content-Type: ${mediaType}`)}`, `-d ${shellQuoted(body)}`] : []),
+  ].join(' \\\n  ')
+}
+
+function curl({ query, variables, flags }) {
+  return writeCurl(address(), { flags, body: JSON.stringify({ query, variables }), mediaType: 'application/json' })
 }
 
 function fetchCall({ query, variables, flags }) {

@@ -65,8 +65,17 @@ function useSystemTheme() {
   }, [theme, setTheme])
 }
 
+/** GraphiQL's button does nothing until its editors are there. */
+function useReadyButton() {
+  const isReady = useGraphiQL(({ queryEditor, responseEditor }) => Boolean(queryEditor && responseEditor))
+  useEffect(() => {
+    document.querySelector('.graphiql-execute-button').disabled = !isReady
+  }, [isReady])
+}
+
 function Footer({ apiKey }) {
   useSamples(apiKey)
+  useReadyButton()
   useSystemTheme()
   return <ResponseBar />
 }

@@ -5,6 +5,7 @@ import { useSyncExternalStore } from 'react'
 import { explain, lastResponse, subscribeToResponses } from './call.js'
 import { parsed } from './code_export.js'
 import { showExplanation } from './explain.js'
+import { SaveButton } from './save_endpoint.js'
 import { switchOn } from './session.js'
 
 const COST_HEADER = 'floorgate-cost'
@@ -64,22 +65,25 @@ function ExplainButton() {
   return <button type="button" onClick={async () => showExplanation(await explain(request))}>Explain</button>
 }
 
-export function ResponseBar() {
-  const response = useSyncExternalStore(subscribeToResponses, lastResponse)
-  if (!response) {
-    return (
-      <div className="response-bar">
-        Run an operation to see its status, time, size and cost. <ExplainButton />
-      </div>
-    )
-  }
+/** What came of the operation that ran last. */
+function Outcome({ response }) {
   return (
-    <div className="response-bar" role="status">
+    <>
       {response.headers ? <Measures {...response} /> : <Events {...response} />}
       {response.isUntrusted && <span className="bad">{UNTRUSTED}</span>}
       {response.flags.map((flag) => <FlagButton key={flag} flag={flag} />)}
+    </>
+  )
+}
+
+export function ResponseBar() {
+  const response = useSyncExternalStore(subscribeToResponses, lastResponse)
+  return (
+    <div className="response-bar" role={response ? 'status' : undefined}>
+      {response ? <Outcome response={response} /> : 'Run an operation to see its status, time, size and cost.'}
       <ExplainButton />
-      {response.headers && <Headers {...response} />}
+      <SaveButton />
+      {response?.headers && <Headers {...response} />}
     </div>
   )
 }

@@ -101,6 +101,14 @@ def test_graphiql_and_its_explanations_are_accessible(
     requirements = explain(page).get_by_role("table", name="Requirements")
     expect(requirements).to_contain_text("flag distances, permission service.distances.calculate")
     expect(requirements).to_contain_text("not met")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Save as endpoint").press("Enter")
+    dialog = page.get_by_role("dialog", name="Save as endpoint")
+    expect(dialog).to_contain_text("NearestGym will be added.")
+    assert problems(page, axe, "dialog") == {}
+    dialog.get_by_label("Path").fill("/v1/x/{nothing}")
+    expect(dialog.get_by_role("status")).to_contain_text("Line 3, column")
+    assert page.evaluate(FIND_PROBLEMS, "dialog") == []
     assert coloured.all_errors() == []
 
 
