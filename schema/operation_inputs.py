@@ -117,7 +117,7 @@ class OperationInputs:
         is_each_fed_once = len(set(fed)) == len(fed) and others.isdisjoint(fed)
         return is_each_fed_once and not (self._has_values or has_joint_rules)
 
-    @property
+    @cached_property
     def are_all_found(self) -> bool:
         """True if `find_errors` finds all that is wrong with the arguments of fields."""
         is_part = any(use.is_part for use in self._uses)
@@ -143,12 +143,13 @@ class OperationInputs:
         """Return the errors of some variables, as the fields that they feed would."""
         errors: list[InputViolation] = []
         for checks, uses in self._fields:
-            is_partial = isinstance(variables, PartialInput)
-            values: dict[str, Any] = PartialInput() if is_partial else {}
-            for use in uses:
-                if use.variable in variables:
-                    use.put(variables[use.variable], values)
-            if values:
+            # Of values that are written out, rules for several of them together know nothing.
+            is_partial = isinstance(variables, PartialInput) or not self.are_all_found
+            values = PartialInput() if is_partial else checks.defaults.copy()
+            given = [use for use in uses if use.variable in variables]
+            for use in given:
+                use.put(variables[use.variable], values)
+            if given:
                 field = uses[0].field_name
                 errors += [
                     error._replace(path=self.to_variable(error.path, field))
@@ -193,7 +194,7 @@ class _VariableUse(NamedTuple):
         place = arguments
         *parents, last = (self.parameter, *self.members)
         for name in parents:
-            place = place.setdefault(name, {})
+            place = place.setdefault(name, type(arguments)())
         place[last] = value
 
 

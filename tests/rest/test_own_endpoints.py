@@ -20,6 +20,7 @@ from tests.fixtures import (
     ALL_FLAGS,
     BASE_URL,
     FLOOR,
+    MAP,
     SEEN,
     UNIT,
     World,
@@ -288,6 +289,24 @@ async def test_a_body_is_checked_with_what_is_written_out(directory: Directory) 
     served = OwnEndpoints(directory.store, text=text)
     wrong = await served.request("POST", "/v1/x/q", json={"data": {"id": UNIT}})
     assert (wrong.status_code, [*wrong.json()["fields"]]) == (422, ["data.id"])
+
+
+async def test_rules_of_several_values_are_checked_where_all_are_known(
+    directory: Directory,
+) -> None:
+    text = endpoint(
+        "{ map(id: $map) { distanceMatrix(sources: [{id: $a}, {x: 1}], targets: $targets) "
+        "{ distanceMethod } } }",
+        "$map: ID!, $a: ID!, $targets: [WaypointInput!]!",
+        'method: POST, result: "map.distanceMatrix"',
+    )
+    served = OwnEndpoints(directory.store, text=text)
+    data: dict[str, Any] = {"map": MAP, "a": UNIT, "targets": [{"id": UNIT}]}
+    wrong = await served.request("POST", "/v1/x/q", json={"data": data})
+    assert wrong.json()["fields"] == {"sources[1]": ["must have both x and y, or neither"]}
+    data["targets"] = [{"x": 1}]
+    wrong = await served.request("POST", "/v1/x/q", json={"data": data})
+    assert [*wrong.json()["fields"]] == ["data.targets[0]"]
 
 
 async def test_a_drawing_is_read_within_the_limits_of_a_body(directory: Directory) -> None:
