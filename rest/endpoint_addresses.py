@@ -32,7 +32,7 @@ def find_clashes(addresses: Sequence[Address]) -> dict[str, list[str]]:
     It takes 0.1 s for 2,000 endpoints.
 
     >>> find_clashes([Address("A", "GET", "/v1/x/{a}/b"), Address("B", "GET", "/v1/x/b/{b}")])["A"]
-    ['/v1/x/{a}/b and /v1/x/b/{b} of B fit the same requests, and neither is the more specific']
+    ['/v1/x/{a}/b and /v1/x/b/{b} of B fit the same requests, and neither is more specific']
     """
     clashes: dict[str, list[str]] = {}
     for find in (_find_same_names, _find_same_paths, _find_overlaps, _find_wrong_changes):
@@ -46,26 +46,21 @@ Clashes: TypeAlias = Iterator[tuple[Address, str]]
 
 def _find_same_names(addresses: Iterable[Address]) -> Clashes:
     """Find names that are one operation id, which begins with a small letter."""
-    for group in _group((each.name[:1].lower() + each.name[1:], each) for each in addresses):
-        for address, other in _iter_pairs(group):
-            if address.name == other.name and address is group[0]:
-                continue  # of two with one name, that of the second is what is wrong
-            yield address, f"The name {other.name} is taken, by {other.method} {other.path}"
+    groups = _group((each.name[:1].lower() + each.name[1:], each) for each in addresses)
+    for address, other in _iter_pairs(groups):
+        yield address, f"The name {other.name} is taken, by {other.method} {other.path}"
 
 
 def _find_same_paths(addresses: Iterable[Address]) -> Clashes:
     """Find the same method and path, and paths that differ in the names of parameters only."""
-    for group in _group((_PARAMETER.sub("{}", address.path), address) for address in addresses):
-        for same in _group((address.method, address) for address in group):
-            for address, other in _iter_pairs(same):
-                yield address, f"{address.method} {address.path} is the address of {other.name}"
-        one_of_each = [same[0] for same in _group((address.path, address) for address in group)]
-        for address, other in _iter_pairs(one_of_each):
-            yield (
-                address,
-                f"{address.path} and {other.path} of {other.name} differ in the names of "
-                "parameters only",
-            )
+    alike = _group((_PARAMETER.sub("{}", each.path), each) for each in addresses)
+    for group in alike:
+        for address, other in _iter_pairs(_group((each.method, each) for each in group)):
+            yield address, f"{address.method} {address.path} is the address of {other.name}"
+    by_path = [[same[0] for same in _group((each.path, each) for each in group)] for group in alike]
+    for address, other in _iter_pairs(by_path):
+        names = f"{address.path} and {other.path} of {other.name}"
+        yield address, f"{names} differ in the names of parameters only"
 
 
 def _find_overlaps(addresses: Iterable[Address]) -> Clashes:
@@ -90,11 +85,8 @@ def _find_overlaps(addresses: Iterable[Address]) -> Clashes:
             found = {tuple(key[place] for place in compared): each for key, each in others.items()}
             for segments, address in group.items():
                 if other := found.get(tuple(segments[place] for place in compared)):
-                    yield (
-                        address,
-                        f"{address.path} and {other.path} of {other.name} fit the same requests, "
-                        "and neither is the more specific",
-                    )
+                    paths = f"{address.path} and {other.path} of {other.name}"
+                    yield address, f"{paths} fit the same requests, and neither is more specific"
 
 
 def _find_wrong_changes(addresses: Iterable[Address]) -> Clashes:
@@ -108,10 +100,8 @@ def _find_wrong_changes(addresses: Iterable[Address]) -> Clashes:
         elif changed.method != "GET":
             yield address, f"`changes` must name a GET, and {changed.name} is a {changed.method}"
         elif missing := [each for each in changed.parameters if each not in address.parameters]:
-            yield (
-                address,
-                f"`changes`: the path must have {{{'}, {'.join(missing)}}}, as {changed.path} does",
-            )
+            names = f"{{{'}, {'.join(missing)}}}"
+            yield address, f"`changes`: the path must have {names}, as {changed.path} does"
 
 
 def _group(items: Iterable[tuple[str, Address]]) -> list[list[Address]]:
@@ -121,8 +111,8 @@ def _group(items: Iterable[tuple[str, Address]]) -> list[list[Address]]:
     return [*groups.values()]
 
 
-def _iter_pairs(group: Sequence[Address]) -> Iterator[tuple[Address, Address]]:
-    """Yield the addresses of a group of several, each with the first other one."""
-    if len(group) > 1:
-        for address in group:
-            yield address, group[1] if address is group[0] else group[0]
+def _iter_pairs(groups: Iterable[Sequence[Address]]) -> Iterator[tuple[Address, Address]]:
+    """Yield the addresses of each group of several, each with the first other one."""
+    for first, *others in groups:
+        for address in (first, *others) if others else ():
+            yield address, others[0] if address is first else first

@@ -576,7 +576,7 @@ class _Loader:
         root = self.schema.get_root_type(operation.operation)
         fields = self._collect_fields(root, (definition, operation.selection_set, False))
         place = find_argument(operation, "result")
-        if path is None and len(fields) > 1:
+        if path is None and len(fields) != 1:
             raise GraphQLError("`result` must name one of the root fields", place)
         found: Result | None = None
         for name in path.split(".") if path is not None else fields:

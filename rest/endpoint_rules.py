@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from graphql import (
-    FieldNode,
     GraphQLError,
     GraphQLInputType,
     GraphQLList,
@@ -47,7 +46,6 @@ MAX_PATH_CHARACTERS: Final = 200
 MAX_NAME_CHARACTERS: Final = 100
 MAX_CHARACTERS: Final = {"summary": 200, "description": 10_000, "tag": 100}
 """Bounds of texts by the argument of `@endpoint` or `@body` that they are."""
-NOT_IN_A_SEGMENT: Final = ("Boolean", "Float")
 _FORMS_OF_BUILT_IN: Final = (ResponseForm.MATRIX, ResponseForm.DRAWING, ResponseForm.PICTURE)
 _LITERAL = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._~-]+")
 _PARAMETER = re.compile(r"\{[a-z][a-z0-9]*(-[a-z0-9]+)*\}")
@@ -70,13 +68,25 @@ def find_faults(
     `options` and `body` are those of the directives, `names` those of parameters by variable.
     """
     yield from _find_option_faults(node, options)
+    yield from _find_text_faults(node, options)
     if body is not None:
+        yield from _find_text_faults(node, body, "body")
         yield from _find_body_faults(node, options["method"], body)
     yield from _find_variable_faults(schema, node, options["method"], path_variables, names)
     if "changes" in options:
-        yield from _find_change_faults(schema, node)
+        fields = getattr(schema.get_root_type(node.operation), "fields", {})
+        roots = [getattr(each, "name", None) for each in node.selection_set.selections]
+        if len(roots) != 1 or not takes_precondition(fields.get(roots[0] and roots[0].value)):
+            yield _at(node, "changes", "`changes` is for one mutation of closures or attributes")
     if result is not None and form is not None:
         yield from _find_result_faults(node, result, form)
+
+
+def _at(
+    node: OperationDefinitionNode, name: str, message: str, directive: str = "endpoint"
+) -> GraphQLError:
+    """Return an error of an argument of a directive."""
+    return GraphQLError(message, find_argument(node, name, directive))
 
 
 def _find_option_faults(
@@ -91,44 +101,32 @@ def _find_option_faults(
         yield GraphQLError(f"A name has at most {MAX_NAME_CHARACTERS} characters", node.name)
     for name in ("number", "alsoAt"):
         if name in options:
-            yield GraphQLError(f"`{name}` is for built-in endpoints", find_argument(node, name))
+            yield _at(node, name, f"`{name}` is for built-in endpoints")
     if (form := options.get("as")) in _FORMS_OF_BUILT_IN:
-        message = f"`as: {form.name}` is for built-in endpoints; leave it out, or use DATA"
-        yield GraphQLError(message, find_argument(node, "as"))
+        yield _at(node, "as", f"`as: {form.name}` is for built-in endpoints; leave it out")
     if fault := _find_path_fault(options["path"]):
-        yield GraphQLError(fault, find_argument(node, "path"))
+        yield _at(node, "path", fault)
     if "sunset" in options and "deprecated" not in options:
-        message = "`sunset` needs `deprecated`, since when the endpoint should not be used"
-        yield GraphQLError(message, find_argument(node, "sunset"))
-    yield from _find_text_faults(node, options)
+        yield _at(node, "sunset", "`sunset` needs `deprecated`, from when on it should not be used")
 
 
 def _find_path_fault(path: str) -> str | None:
-    """Return what is wrong with a path, if anything is.
-
-    >>> _find_path_fault("/v1/x/units/../{Unit}")
-    "A path has segments of A-Z, a-z, 0-9, '.', '_', '~' and '-', or {parameters}, not '..'"
-    >>> _find_path_fault("/v1/x/floors/{floor}/units/{floor}")
-    'A path has each parameter once; {floor} is repeated'
-    """
     if not path.startswith(OWN_PATHS):
         return f"The path must begin with {OWN_PATHS}, and {path[:MAX_PATH_CHARACTERS]!r} does not"
     if len(path) > MAX_PATH_CHARACTERS:
         return f"The path must have at most {MAX_PATH_CHARACTERS} characters, not {len(path)}"
     segments = path.removeprefix(OWN_PATHS).split("/")
-    for segment in segments:
-        if "{" in segment or "}" in segment:
-            if not _PARAMETER.fullmatch(segment):
-                return f"A parameter is a whole segment such as {{group-id}}, not {segment!r}"
-            if segments.count(segment) > 1:
-                return f"A path has each parameter once; {segment} is repeated"
-        elif not segment:
+    for each in segments:
+        if not each:
             return "A path has no empty segment, and no slash at its end"
-        elif not _LITERAL.fullmatch(segment):
-            return (
-                "A path has segments of A-Z, a-z, 0-9, '.', '_', '~' and '-', or {parameters}, "
-                f"not {segment!r}"
-            )
+        if "{" in each or "}" in each:
+            if not _PARAMETER.fullmatch(each):
+                return f"A parameter is a whole segment such as {{group-id}}, not {each!r}"
+            if segments.count(each) > 1:
+                return f"A path has each parameter once; {each} is repeated"
+        elif not _LITERAL.fullmatch(each):
+            plain = "A-Z, a-z, 0-9, '.', '_', '~' and '-'"
+            return f"A path has segments of {plain}, or {{parameters}}, not {each!r}"
     return None
 
 
@@ -136,31 +134,27 @@ def _find_text_faults(
     node: OperationDefinitionNode, options: Mapping[str, Any], directive: str = "endpoint"
 ) -> Iterator[GraphQLError]:
     for name, maximum in MAX_CHARACTERS.items():
-        text = options.get(name) or ""
-        place = find_argument(node, name, directive)
+        text = options.get(name, "-") or ""
         if len(text) > maximum:
-            yield GraphQLError(
-                f"`{name}` must have at most {maximum:,} characters, not {len(text):,}", place
-            )
+            message = f"`{name}` must have at most {maximum:,} characters, not {len(text):,}"
+            yield _at(node, name, message, directive)
         allowed = "\n\t" if name == "description" else ""
         if any(unicodedata.category(each) in ("Cc", "Cs") for each in text if each not in allowed):
-            yield GraphQLError(f"`{name}` must have no control characters", place)
-        if name in options and not text.strip():
-            yield GraphQLError(f"`{name}` must not be blank", place)
+            yield _at(node, name, f"`{name}` must have no control characters", directive)
+        if not text.strip():
+            yield _at(node, name, f"`{name}` must not be blank", directive)
 
 
 def _find_body_faults(
     node: OperationDefinitionNode, method: HttpMethod, options: Mapping[str, Any]
 ) -> Iterator[GraphQLError]:
     if method not in HAS_BODY:
-        yield GraphQLError(f"A {method} has no body: remove @body", find_directive(node, "body"))
-    yield from _find_text_faults(node, options, "body")
+        yield _at(node, "", f"A {method} has no body: remove @body", "body")
     if not 1 <= options["maxBytes"] <= MAX_BODY_BYTES:
-        message = f"`maxBytes` must be from 1 to {MAX_BODY_BYTES}"
-        yield GraphQLError(message, find_argument(node, "maxBytes", "body"))
+        yield _at(node, "maxBytes", f"`maxBytes` must be from 1 to {MAX_BODY_BYTES}", "body")
     if not _TITLE.fullmatch(options.get("title", "Body")):
         message = "`title` must be 1 to 100 letters, digits, '.', '_' or '-'"
-        yield GraphQLError(message, find_argument(node, "title", "body"))
+        yield _at(node, "title", message, "body")
 
 
 def _find_variable_faults(
@@ -183,16 +177,18 @@ def _find_variable_faults(
         elif not (is_non_null_type(type) and _fits_segment(type.of_type)):
             message = f"${name} is in the path: it must be of type ID!, or another that is not null"
             yield GraphQLError(f"{message} and fits into a segment, and {type} is none", each)
-    members: dict[str, str] = {}
     if method in HAS_BODY:
-        document = next((each for each in others if _is_document(others[each][1])), None)
-        in_body = [document] if document else [*others]
-        for name in in_body:
-            each, type = others.pop(name)
+        documents = [name for name, (_, type) in others.items() if _is_document(type)]
+        in_body = {name: others.pop(name) for name in documents[:1] or [*others]}
+        members: dict[str, str] = {}
+        for name, (each, type) in in_body.items():
             if find_directive(each, "parameter"):
                 yield GraphQLError(f"${name} is in the body: remove @parameter", each)
-            if not document:
-                yield from _find_member_fault(each, type, members)
+            if (other := members.setdefault(to_snake_case(name), name)) != name:
+                message = f"The member {to_snake_case(name)} of the body is ${other} already"
+                yield GraphQLError(message, each)
+            if not (documents or _fits_body(type)):
+                yield GraphQLError(f"${name} is in the body, where there is no {type}", each)
     taken = {FIELDS: "the service", API_KEY_PARAMETER: "the service"}
     for name, (each, type) in others.items():
         if not _fits_query(type):
@@ -203,28 +199,22 @@ def _find_variable_faults(
         if not _QUERY_NAME.fullmatch(names.get(name, "name")):
             message = "A parameter has a name of at most 100 letters, digits, '-' and '_'"
             yield GraphQLError(message, find_directive(each, "parameter"))
-        for spelling in list_names(name, names.get(name)):
-            if spelling in taken:
-                message = f"The parameter {spelling} of ${name} is that of {taken[spelling]}"
-                yield GraphQLError(message, each)
-        taken |= dict.fromkeys(list_names(name, names.get(name)), f"${name}")
-
-
-def _find_member_fault(
-    node: VariableDefinitionNode, type: GraphQLInputType, members: dict[str, str]
-) -> Iterator[GraphQLError]:
-    name = node.variable.name.value
-    if (other := members.setdefault(to_snake_case(name), name)) != name:
-        message = f"The member {to_snake_case(name)} of the body is ${other} already"
-        yield GraphQLError(message, node)
-    try:
-        build_reader(type)
-    except KeyError:
-        yield GraphQLError(f"${name} is in the body, where there is no {type}", node)
+        spellings = list_names(name, names.get(name))
+        if spelling := next((each for each in spellings if each in taken), None):
+            message = f"The parameter {spelling} of ${name} is that of {taken[spelling]}"
+            yield GraphQLError(message, each)
+        taken |= dict.fromkeys(spellings, f"${name}")
 
 
 def _is_document(type: GraphQLInputType) -> bool:
     return str(get_nullable_type(type)) in DOCUMENT_BODIES
+
+
+def _fits_body(type: GraphQLInputType) -> bool:
+    try:
+        return bool(build_reader(type))
+    except KeyError:
+        return False
 
 
 def _fits_query(type: GraphQLInputType) -> bool:
@@ -235,26 +225,11 @@ def _fits_query(type: GraphQLInputType) -> bool:
 
 
 def _fits_segment(type: GraphQLInputType) -> bool:
-    return _is_text(type) and str(type) not in NOT_IN_A_SEGMENT
+    return _is_text(type) and str(type) not in ("Boolean", "Float")
 
 
 def _is_text(type: object) -> bool:
     return is_enum_type(type) or str(type) in SCALARS
-
-
-def _find_change_faults(
-    schema: GraphQLSchema, node: OperationDefinitionNode
-) -> Iterator[GraphQLError]:
-    """Yield why the only write of an operation does not depend on an entity tag."""
-    root, *others = node.selection_set.selections
-    fields = getattr(schema.get_root_type(node.operation), "fields", {})
-    field = fields.get(root.name.value) if isinstance(root, FieldNode) else None
-    if others or not takes_precondition(field):
-        yield GraphQLError(
-            "`changes` is for a mutation with one field, which compares entity tags as "
-            "setClosures does",
-            find_argument(node, "changes"),
-        )
 
 
 def _find_result_faults(
@@ -262,8 +237,7 @@ def _find_result_faults(
 ) -> Iterator[GraphQLError]:
     is_write = node.operation is OperationType.MUTATION
     if is_write and form.is_nullable and not isinstance(form, DataForm | NoBodyForm):
-        message = "The result may be null, and a write is not answered by 404: use `as: DATA`"
-        yield GraphQLError(message, find_argument(node, "as"))
+        yield _at(node, "as", "The result may be null, and no write is answered by 404: use DATA")
     if not (isinstance(form, PageForm | ListForm) and is_page(get_named_type(result.field.type))):
         return
     if all(each.is_conditional for each in result.selected.get(DATA, ())):

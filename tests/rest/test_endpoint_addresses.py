@@ -31,7 +31,7 @@ def test_the_built_in_endpoints_stand_together() -> None:
             "GET",
             "/v1/{a}/attribute-groups",
             "/v1/{a}/attribute-groups and /v1/maps/{map} of GetMap fit the same requests, and "
-            "neither is the more specific",
+            "neither is more specific",
         ),
     ],
 )

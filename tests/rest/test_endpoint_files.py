@@ -412,7 +412,7 @@ CLOSE = "setClosures(input: {map: 1, doors: $a}) { map { id } }"
         (f"query Q {GET} @body {UNIT}", ["1:50: A GET has no body: remove @body"]),
         (
             f'query Q @endpoint(path: "/v1/x/q", summary: "Q", changes: "Q") {UNIT}',
-            ["1:50: `changes` is for a mutation with one field"],
+            ["1:50: `changes` is for one mutation of"],
         ),
         (f"query Q {GET} {{ units {{ paging {{ next }} }} }}", ["1:52: A page must select `data`"]),
         (
