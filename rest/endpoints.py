@@ -152,11 +152,6 @@ class EndpointHandler:
         # What a body has is checked by make_response, and all else where it is read.
         are_checked_by_body = not self.is_saved or self.inputs.operation.are_all_found
         self.has_checked_inputs = are_checked or (body is not None and are_checked_by_body)
-        guarded = {each.input.variable for each, _ in self.guarded_parameters}
-        guarded -= self.inputs.operation.with_default
-        # Others are checked where they are read, which a response from the cache is not.
-        has_others = len(guarded) < self.inputs.operation.guarded_values
-        self.is_for_rights = self.is_saved and has_others
 
     def with_service(self, service: RequestServices) -> "EndpointHandler":
         """Return a handler of the same endpoint with other services."""
@@ -206,9 +201,9 @@ class EndpointHandler:
         key = (
             endpoint,
             orjson.dumps(variables, option=SORT_KEYS),
-            # Flags and permissions were checked above; of the caller, only the scope changes what
-            # is read.
-            caller.rights if self.is_for_rights else caller.scope,
+            # Flags and permissions were checked above, but for those of members of bodies; of the
+            # caller, only the scope changes what is read.
+            caller.rights if self.is_saved else caller.scope,
             # The body has URLs of other pages, which begin with it.
             context.base_url,
             fields,

@@ -69,8 +69,6 @@ class OperationInputs:
         graphql.visit(operation.document, graphql.TypeInfoVisitor(collector.types, collector))
         self._uses, self._has_values = collector.uses, collector.has_values
         self._has_literals = collector.has_literals
-        self.guarded_values = collector.guarded_values
-        """How many arguments that need a flag or a permission are given."""
         by_field: dict[int, list[_VariableUse]] = {}
         for use in collector.uses:
             if use.resolver is not None:
@@ -81,8 +79,7 @@ class OperationInputs:
             (checks[uses[0].resolver], uses) for uses in by_field.values() if uses[0].resolver
         ]
         self.by_variable: dict[str, Input] = {}
-        self.with_default: set[str] = set()
-        """The variables that have a default in the operation."""
+        self._with_default: set[str] = set()
         for node in operation.node.variable_definitions or ():
             name, type = node.variable.name.value, graphql.type_from_ast(schema, node.type)
             assert graphql.is_input_type(type)
@@ -96,7 +93,7 @@ class OperationInputs:
             elif use.is_part:
                 argument.type = type
             if node.default_value is not None:  # of the variable, in place of the argument's
-                self.with_default.add(name)
+                self._with_default.add(name)
                 argument.default_value = graphql.value_from_ast_untyped(node.default_value)
             find_error: Callable[[Any], str | None] = lambda _: None  # noqa: E731
             if use.resolver is not None and not use.members:
@@ -113,7 +110,7 @@ class OperationInputs:
         """
         has_joint_rules = any(checks.joint_rules for checks, _ in self._fields)
         fed = [use.variable for use in self._uses if use.resolver is not None]
-        others = {use.variable for use in self._uses if use.resolver is None} | self.with_default
+        others = {use.variable for use in self._uses if use.resolver is None} | self._with_default
         is_each_fed_once = len(set(fed)) == len(fed) and others.isdisjoint(fed)
         return is_each_fed_once and not (self._has_values or has_joint_rules)
 
@@ -121,7 +118,7 @@ class OperationInputs:
     def are_all_found(self) -> bool:
         """True if `find_errors` finds all that is wrong with the arguments of fields."""
         is_part = any(use.is_part for use in self._uses)
-        return not (is_part or self._has_literals or self.with_default)
+        return not (is_part or self._has_literals or self._with_default)
 
     def to_variable(self, path: str, field: str | None = None) -> str:
         """Return a path in an argument as one in the variable that feeds that part of it.
@@ -207,7 +204,6 @@ class _VariableUses(graphql.Visitor):
         """True if an argument of a field is anything but a variable."""
         self.has_literals = False
         """True if an argument of a field has a part that is neither an object nor a variable."""
-        self.guarded_values = 0
         self._field_number = 0
         self._field_name = ""
 
@@ -227,7 +223,6 @@ class _VariableUses(graphql.Visitor):
             parameter = definition.python_name if definition else name
             self.has_values |= not isinstance(node.value, graphql.VariableNode)
             self.has_literals |= _has_literals(node.value)
-            self.guarded_values += definition_of(argument).requirement is not None
             use = _VariableUse(
                 "",
                 argument,

@@ -108,9 +108,17 @@ class Operation:
 
 
 def parse_operation(schema: graphql.GraphQLSchema, text: str, name: str | None) -> Operation:
-    """Parse and validate an operation of our own. Raises InvalidOperationError."""
+    """Parse and validate an operation of REST. Raises InvalidOperationError.
+
+    It requires what its fields do, and the arguments that it gives in any request.
+    """
     document = _parse_document(text, max_tokens=None)
-    return _validate_operation(schema, text, document, name)
+    operation = _validate_operation(schema, text, document, name)
+    variables = operation.node.variable_definitions or ()
+    given = {each.variable.name.value: each.default_value for each in variables}
+    located = locate_requirements(schema, operation, given)
+    operation.requirements = (*dict.fromkeys(located.values()),)
+    return operation
 
 
 def parse_client_operation(

@@ -245,17 +245,40 @@ async def test_an_error_has_the_name_that_the_request_has(
     assert response.json()["fields"] == fields
 
 
-async def test_a_value_that_is_written_out_is_in_the_responses_of_those_who_may(
+@pytest.mark.parametrize(
+    ("argument", "variables", "options"),
+    [
+        ('{groupId: "view", attributeId: "sea"}', "", "as: LIST"),
+        ("$one", '$one: AttributeFilter = {groupId: "view", attributeId: "sea"}', "as: LIST"),
+        ("{groupId: $group, attributeId: $one}", "$group: ID!, $one: ID!", "as: LIST"),
+    ],
+)
+async def test_an_argument_that_is_given_is_for_those_who_may_give_it(
+    directory: Directory, argument: str, variables: str, options: str
+) -> None:
+    document = f"{{ units(attribute: {argument}) {{ data {{ id }} }} }}"
+    served = OwnEndpoints(directory.store, text=endpoint(document, variables, options))
+    path = "/v1/x/q?group=view&one=sea" if "$group" in variables else "/v1/x/q"
+    assert (await served.request("GET", path)).status_code == 200
+    served.caller = replace(ANYBODY, flags=frozenset())
+    assert (await served.request("GET", path)).json()["code"] == "FLAG_REQUIRED"
+    served.caller = replace(ANYBODY, permissions=frozenset())
+    assert (await served.request("GET", path)).json()["code"] == "PERMISSION_REQUIRED"
+    assert len(served.keys) == 1
+
+
+async def test_a_response_to_a_body_is_shared_by_keys_of_equal_rights(
     directory: Directory,
 ) -> None:
-    """The argument needs a permission, which is checked where it is read."""
-    attribute = '{groupId: "view", attributeId: "sea"}'
-    text = endpoint(f"{{ units(attribute: {attribute}) {{ data {{ id }} }} }}", options="as: LIST")
+    text = endpoint(
+        "{ units(attribute: $one) { data { id } } }", "$one: AttributeFilter", "method: POST"
+    )
     served = OwnEndpoints(directory.store, text=text)
-    key = await served.key_of("/v1/x/q")
+    body = {"data": {"one": {"group_id": "view", "attribute_id": "sea"}}}
+    assert (await served.request("POST", "/v1/x/q", json=body)).status_code == 200
     served.caller = replace(ANYBODY, flags=frozenset())
-    refused = await served.request("GET", "/v1/x/q")
-    assert (refused.status_code, served.keys[-1] == key) == (400, False)
+    assert (await served.request("POST", "/v1/x/q", json=body)).json()["code"] == "FLAG_REQUIRED"
+    assert served.keys[0] != served.keys[1]
 
 
 async def test_a_post_reads_a_body_as_its_types_say(directory: Directory) -> None:
