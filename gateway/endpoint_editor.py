@@ -15,8 +15,8 @@ from rest.endpoint_files import (
     Fault,
     InvalidEndpointsError,
     built_in_endpoints,
-    load_own_endpoints,
 )
+from rest.endpoint_rules import load_own_endpoints
 from schema.query_limits import QueryLimits
 from storage.administration import saved_endpoints
 from storage.administration.audit import Origin

@@ -19,7 +19,8 @@ from gateway.state import GatewayState
 from resolvers.request.context import Cache, Context
 from resolvers.request.threads import run_in_thread
 from rest.dispatch import PathRoute, RouteTree, split_path
-from rest.endpoint_files import Endpoint, InvalidEndpointsError, load_own_endpoints
+from rest.endpoint_files import Endpoint, InvalidEndpointsError
+from rest.endpoint_rules import load_own_endpoints
 from rest.endpoints import DeferredHandler, EndpointHandler, RequestServices
 from rest.errors import HttpError, service_unavailable_error
 from rest.scope_members import SCOPE_OPERATION
@@ -62,14 +63,12 @@ def load_endpoint(
     return endpoint
 
 
-async def find_unusable(
-    database: driver.Database, limits: QueryLimits | None = None
-) -> dict[str, str]:
+async def find_unusable(database: driver.Database, limits: QueryLimits) -> dict[str, str]:
     """Return why this release cannot run saved endpoints, by name. Raises UnavailableError."""
     wrong: dict[str, str] = {}
     for record in await list_endpoints(database, with_contracts=True):
         try:
-            load_endpoint(record, record.contract, GRAPHQL_SCHEMA, limits or QueryLimits())
+            load_endpoint(record, record.contract, GRAPHQL_SCHEMA, limits)
         except UnusableEndpointError as error:
             wrong[record.name] = str(error)
     return wrong

@@ -301,6 +301,15 @@ class Settings:
 
 STORAGE_OPTIONS = ("data_dir", "mongo_url", "mongo_url_file", "mongo_driver", "database")
 """Options of every command that reads or writes the database."""
+LIMIT_OPTIONS = (
+    "graphql_depth",
+    "graphql_aliases",
+    "graphql_tokens",
+    "graphql_breadth",
+    "graphql_cost",
+    "graphql_response_mb",
+)
+"""The limits of GraphQL operations."""
 ALL_OPTIONS = tuple(item.name for item in dataclasses.fields(Settings))
 
 

@@ -7,7 +7,7 @@ permissions stand on the fields that the operation selects.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
@@ -223,24 +223,9 @@ def load_endpoints(
     an endpoint from being described; a document that does not fit the schema is found when it is
     prepared.
     """
-    loader = _Loader(schema)
+    loader = EndpointLoader(schema)
     loader.read(sources)
     return loader.finish(is_validated=is_validated)
-
-
-def load_own_endpoints(
-    sources: Iterable[Source], schema: GraphQLSchema, limits: QueryLimits
-) -> tuple[Endpoint, ...]:
-    """Return the endpoints of an operator's files: their operations with `@endpoint`.
-
-    Other operations, and fragments that no endpoint reaches, may be wrong. Each endpoint is within
-    the limits of one request to `/graphql`, at least for the cheapest one, and fits the schema and
-    the built-in endpoints; what it says of other endpoints is for `find_clashes`. Raises
-    InvalidEndpointsError with all faults.
-    """
-    loader = _Loader(schema, limits)
-    loader.read(sources)
-    return loader.finish(is_validated=True)
 
 
 @cache
@@ -396,15 +381,22 @@ _Inputs: TypeAlias = tuple[dict[str, str], dict[str, str], RequestBody | None]
 """The path parameters, names in the query and body of an `Endpoint`."""
 
 
-class _Loader:
+class EndpointLoader:
     """Makes endpoints of definitions once all of them are known.
 
-    With limits they are an operator's own, and without them built-in ones.
+    With limits they are an operator's own, which `find_faults` of `rest/endpoint_rules.py` checks,
+    and without them built-in ones.
     """
 
-    def __init__(self, schema: GraphQLSchema, limits: QueryLimits | None = None) -> None:
+    def __init__(
+        self,
+        schema: GraphQLSchema,
+        limits: QueryLimits | None = None,
+        find_faults: Callable[..., Iterable[GraphQLError]] = lambda *_: (),
+    ) -> None:
         self.schema = schema
         self.limits = limits
+        self._find_faults = find_faults
         self.operations: dict[str, _Definition] = {}
         self.fragments: dict[str, _Definition] = {}
         self.faults: list[Fault] = []
@@ -522,11 +514,9 @@ class _Loader:
         if is_validated:
             self._validate(reached, page and page.node)
         if self.limits is not None and inputs:
-            from rest.endpoint_rules import find_faults  # not needed to read built-in ones
-
             in_path, names, _ = inputs[options["path"]]
             body_options = self._read_directive("body", node)
-            for error in find_faults(
+            for error in self._find_faults(
                 self.schema, node, options, body_options, in_path.values(), names, result, form
             ):
                 self._report(error, place)

@@ -5,7 +5,7 @@ What an operator writes becomes paths, names of parameters and members, and text
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from graphql import (
@@ -15,6 +15,7 @@ from graphql import (
     GraphQLSchema,
     OperationDefinitionNode,
     OperationType,
+    Source,
     VariableDefinitionNode,
     VariableNode,
     get_named_type,
@@ -26,7 +27,14 @@ from graphql import (
 )
 
 from rest.bodies import DOCUMENT_BODIES, MAX_BODY_BYTES, build_reader
-from rest.endpoint_files import HAS_BODY, Result, find_argument, find_directive
+from rest.endpoint_files import (
+    HAS_BODY,
+    Endpoint,
+    EndpointLoader,
+    Result,
+    find_argument,
+    find_directive,
+)
 from rest.names import to_snake_case
 from rest.parameters import (
     API_KEY_PARAMETER,
@@ -39,6 +47,7 @@ from rest.parameters import (
 from rest.responses import DATA, TOTAL_COUNT, DataForm, Form, ListForm, NoBodyForm, PageForm
 from schema.definitions import is_page, takes_precondition
 from schema.endpoint_directives import HttpMethod, ResponseForm
+from schema.query_limits import QueryLimits
 
 OWN_PATHS: Final = "/v1/x/"
 """What the paths of operators' endpoints begin with."""
@@ -51,6 +60,21 @@ _LITERAL = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._~-]+")
 _PARAMETER = re.compile(r"\{[a-z][a-z0-9]*(-[a-z0-9]+)*\}")
 _QUERY_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
 _TITLE = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+
+def load_own_endpoints(
+    sources: Iterable[Source], schema: GraphQLSchema, limits: QueryLimits
+) -> tuple[Endpoint, ...]:
+    """Return the endpoints of an operator's files: their operations with `@endpoint`.
+
+    Other operations, and fragments that no endpoint reaches, may be wrong. Each endpoint is within
+    the limits of one request to `/graphql`, at least for the cheapest one, and fits the schema and
+    the built-in endpoints; what it says of other endpoints is for `find_clashes`. Raises
+    InvalidEndpointsError with all faults.
+    """
+    loader = EndpointLoader(schema, limits, find_faults)
+    loader.read(sources)
+    return loader.finish(is_validated=True)
 
 
 def find_faults(

@@ -110,6 +110,8 @@ MUTATIONS = {
         ["tower"],
     ),
 }
+OWN_MUTATIONS = {"saveEndpoints": "endpoints.saved", "removeEndpoints": "endpoints.removed"}
+"""Those without an input object, and what they record."""
 NEVER_IN_VAIN = {"processMap", "createApiKey", "rotateApiKey", "removeRecords"}
 """Mutations that change something each time, or are refused."""
 ENDPOINT_ACTIONS = {"E21": "attributes.assigned", "E22": "attributes.unassigned"}
@@ -121,6 +123,8 @@ COMMAND_ACTIONS = {
     "floorgate restore": "catalog.restored",
     "floorgate documents register": "documents.registered",
     "floorgate documents remove": "documents.removed",
+    "floorgate endpoints apply": "endpoints.saved",
+    "floorgate endpoints remove": "endpoints.removed",
     "floorgate keys create": "key.created",
     "floorgate keys revoke": "key.revoked",
     "floorgate keys rotate": "key.rotated",
@@ -139,6 +143,9 @@ READING_COMMANDS = {
     "floorgate export",
     "floorgate doctor",
     "floorgate documents list",
+    "floorgate endpoints check",
+    "floorgate endpoints list",
+    "floorgate endpoints show",
     "floorgate keys list",
     "floorgate maps closable",
     "floorgate maps closures",
@@ -154,12 +161,13 @@ READING_COMMANDS = {
 def test_each_mutation_endpoint_and_command_that_writes_has_an_action() -> None:
     mutation = GRAPHQL_SCHEMA.mutation_type
     assert mutation is not None
-    assert MUTATIONS.keys() == mutation.fields.keys()
+    assert MUTATIONS.keys() | OWN_MUTATIONS.keys() == mutation.fields.keys()
     writing = {row.number for row in ENDPOINTS if "mutation" in row.document}
     assert {*ENDPOINT_ACTIONS, CLOSING_ENDPOINT} == writing
     names = {name for name, command in commands(main, "floorgate")}
     assert COMMAND_ACTIONS.keys() | READING_COMMANDS == names
-    recorded = {*ONLY_COMMANDS, *(write.action for write in MUTATIONS.values())}
+    actions = {*OWN_MUTATIONS.values(), *(write.action for write in MUTATIONS.values())}
+    recorded = ONLY_COMMANDS | actions
     assert {*ENDPOINT_ACTIONS.values(), *COMMAND_ACTIONS.values()} <= recorded
     assert recorded | {"key.deleted", "map.withdrawn"} == {*ACTIONS}
 
@@ -279,6 +287,33 @@ async def test_closures_are_recorded_by_the_mutation_and_by_rest_alike(service: 
     [change] = record["changes"]
     assert (change["kind"], change["operation"]) == ("closures.doors", "removed")
     assert (change["ids"], record["asset_ids"]) == (["shut"], ["tower"])
+
+
+async def test_endpoints_are_recorded_when_they_change_and_when_they_go(service: Service) -> None:
+    text = """query A @endpoint(path: "/v1/x/a", summary: "a") { assets { data { id } } }"""
+    save = "mutation($documents: [String!]!) { saveEndpoints(documents: $documents) { added } }"
+    remove = "mutation($names: [String!]!) { removeEndpoints(names: $names) { removed } }"
+    found = []
+    for query, variables in (
+        (save, {"documents": ["query {"]}),
+        (save, {"documents": [text]}),
+        (save, {"documents": [text]}),
+        (save, {"documents": [text.replace("id }", "id name }")]}),
+        (remove, {"names": ["B"]}),
+        (remove, {"names": ["A"]}),
+    ):
+        body = {"query": query, "variables": variables}
+        headers = {"X-Request-Id": "request-1"}
+        await service.client.post("/graphql", json=body, headers=headers)
+        for record in service.take_records():
+            check_origin(record, "graphql")
+            changes = [(each["operation"], each["ids"]) for each in record["changes"]]
+            found.append((record["action"], record["target"]["kind"], changes))
+    assert found == [
+        ("endpoints.saved", "endpoints", [("inserted", ["A"])]),
+        ("endpoints.saved", "endpoints", [("updated", ["A"])]),
+        ("endpoints.removed", "endpoints", [("removed", ["A"])]),
+    ]
 
 
 async def test_an_assignment_records_the_attribute_before_and_after(service: Service) -> None:
@@ -418,6 +453,10 @@ def test_commands_leave_one_record_with_the_operator_and_the_machine(
                 "documents", "register", tmp_path / "units.graphql"
             ),
         }
+        own = tmp_path / "own.graphql"
+        own.write_text('query A @endpoint(path: "/v1/x/a", summary: "a") { units { data { id } } }')
+        written["floorgate endpoints apply"] = run("endpoints", "apply", own)
+        written["floorgate endpoints remove"] = run("endpoints", "remove", "A")
         [registered] = written["floorgate documents register"]
         [document_id] = registered["target"]["ids"]
         written["floorgate documents remove"] = run("documents", "remove", document_id)
@@ -426,7 +465,12 @@ def test_commands_leave_one_record_with_the_operator_and_the_machine(
         written["floorgate remove"] = run("remove", "map", "tower", "--yes", *undo)
         written["floorgate restore"] = run("restore", "--yes", tmp_path / "backup.tar")
         assert run("import", tmp_path / "wrong.json", status=1) == []
-        reading = (["keys", "list"], ["audit"], ["maps", "closures", "tower"])
+        reading = (
+            ["keys", "list"],
+            ["audit"],
+            ["maps", "closures", "tower"],
+            ["endpoints", "list"],
+        )
         for command in (*reading, ["import", "--dry-run"]):
             path = [tmp_path / "bundle.json"] if "import" in command else []
             assert run(*command, *path) == []

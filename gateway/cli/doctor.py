@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from gateway.cli.terminal import print_table
 from gateway.errors import TlsError
 from gateway.settings import (
     BYTES_PER_MB,
+    LIMIT_OPTIONS,
     STORAGE_OPTIONS,
     Settings,
     env_file_option,
@@ -35,7 +37,10 @@ _RESERVED_FILES = 256
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @env_file_option
-@with_settings(*STORAGE_OPTIONS, "tls_cert", "tls_key", "behind_proxy", "max_connections")
+@with_settings(
+    *(*STORAGE_OPTIONS, *LIMIT_OPTIONS),
+    *("tls_cert", "tls_key", "behind_proxy", "max_connections"),
+)
 def doctor(as_json: bool, settings: Settings) -> None:
     """Check versions, disk, certificate, MongoDB and its content; say what to do.
 
@@ -44,12 +49,13 @@ def doctor(as_json: bool, settings: Settings) -> None:
     from gateway.saved_endpoints import find_unusable
     from resolvers.routable_maps import is_loadable
 
+    find = partial(find_unusable, limits=settings.query_limits)
     findings = [
         _check_packages(),
         _check_disk(settings.data_dir),
         _check_open_files(settings),
         _check_certificate(settings),
-        *asyncio.run(inspect_database(settings.command_connection, is_loadable, find_unusable)),
+        *asyncio.run(inspect_database(settings.command_connection, is_loadable, find)),
     ]
     if as_json:
         click.echo(msgspec.json.encode(findings))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -13,7 +14,14 @@ import orjson
 
 from gateway.cli.operator import run_with_database
 from gateway.cli.terminal import count_of, print_table
-from gateway.settings import STORABLE_TEXT, Settings, with_storage
+from gateway.settings import (
+    LIMIT_OPTIONS,
+    STORABLE_TEXT,
+    STORAGE_OPTIONS,
+    Settings,
+    with_settings,
+    with_storage,
+)
 from storage.administration import saved_endpoints
 
 if TYPE_CHECKING:
@@ -23,9 +31,11 @@ if TYPE_CHECKING:
 
 PATTERN = "*.graphql"
 MAX_FILE_BYTES = 8_000_000
+TIMEOUT_SECONDS = 30.0
 EDITOR = "gateway.endpoint_editor"
 """Imported only by commands that read operations: it takes a second, and `list` does without."""
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_with_limits = with_settings(*STORAGE_OPTIONS, *LIMIT_OPTIONS)
 _PATH = click.Path(path_type=Path, exists=True)
 
 
@@ -44,7 +54,7 @@ def endpoints() -> None:
 @click.option("--breaking", is_flag=True, help="Also apply what breaks callers.")
 @click.option("--yes", is_flag=True, help="Apply without asking.")
 @_JSON
-@with_storage
+@_with_limits
 def apply(
     paths: tuple[Path, ...],
     prune: bool,
@@ -78,23 +88,26 @@ def apply(
 
 @endpoints.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=_PATH)
-@with_storage
+@_with_limits
 def check(paths: tuple[Path, ...], settings: Settings) -> None:
     """Check the operations of files, without a database; or those that are saved.
 
-    The saved ones are checked by this release: run it before an upgrade.
+    Without PATH it says which of them this release cannot run. It changes nothing, so that the
+    next release can be asked before an upgrade.
     """
     if paths:
         found = _build_editor(settings).check(_read_files(paths))
         click.echo(f"{count_of(len(found), 'endpoint')}, nothing is wrong")
         return
 
-    async def work(database: driver.Database) -> dict[str, str]:
+    async def find() -> dict[str, str]:
         from gateway.saved_endpoints import find_unusable
+        from storage.setup.database import connect_to_database
 
-        return await find_unusable(database, settings.query_limits)
+        async with connect_to_database(settings.command_connection, TIMEOUT_SECONDS) as client:
+            return await find_unusable(client[settings.database], settings.query_limits)
 
-    if wrong := run_with_database(settings, work, needs="gateway.saved_endpoints"):
+    if wrong := asyncio.run(find()):
         raise click.ClickException("\n".join(f"{name}: {why}" for name, why in wrong.items()))
     click.echo("this release can run all saved endpoints")
 

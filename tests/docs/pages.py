@@ -11,6 +11,7 @@ from tests.doc_pages import DOCS
 
 RUN_PAGES: list[Path] = [
     DOCS / "demo.md",
+    DOCS / "endpoints.md",
     DOCS / "explain.md",
     DOCS / "graphql.md",
     *sorted((DOCS / "graphql").glob("*.md")),

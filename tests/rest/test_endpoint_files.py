@@ -20,9 +20,9 @@ from rest.endpoint_files import (
     Endpoint,
     InvalidEndpointsError,
     load_endpoints,
-    load_own_endpoints,
     read_folder,
 )
+from rest.endpoint_rules import load_own_endpoints
 from rest.openapi import description
 from rest.responses import (
     DataForm,

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from graphql import Source
 
-from rest.endpoint_files import load_own_endpoints
+from rest.endpoint_rules import load_own_endpoints
 from rest.openapi.contracts import add_contracts, build_contract
 from rest.openapi.description import EXAMPLES_FILE, build_description, to_yaml
 from schema.query_limits import QueryLimits

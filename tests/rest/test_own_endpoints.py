@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from starlette.applications import Starlette
 
 from rest.dispatch import PathRouter
-from rest.endpoint_files import Endpoint, built_in_endpoints, load_own_endpoints
+from rest.endpoint_files import Endpoint, built_in_endpoints
+from rest.endpoint_rules import load_own_endpoints
 from rest.endpoints import build_handlers, build_routes
 from schema.execution import Context
 from schema.query_limits import QueryLimits

@@ -148,10 +148,14 @@ def test_what_breaks_callers_is_refused_unless_it_is_said(folder: Path, saved: l
     assert "name" not in floorgate("endpoints", "show", "XUnit", *saved).stdout
 
 
-def test_a_folder_is_checked_without_a_database(folder: Path) -> None:
+def test_a_folder_is_checked_without_a_database_within_the_limits_of_the_gateway(
+    folder: Path,
+) -> None:
     nowhere = ("--mongo-url", "mongodb://127.0.0.1:1/")
     run = floorgate("endpoints", "check", folder, *nowhere)
     assert (run.exit_code, run.stdout) == (0, "2 endpoints, nothing is wrong\n")
+    run = floorgate("endpoints", "check", folder, "--graphql-depth", "2", *nowhere)
+    assert_explains(run, 1, f"{folder}/units.graphql:1:1: The operation nests 3 fields, over")
 
 
 def test_endpoints_are_shown_with_what_they_need(saved: list[str]) -> None:

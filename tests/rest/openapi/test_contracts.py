@@ -12,7 +12,7 @@ from graphql import (
     Source,
 )
 
-from rest.endpoint_files import load_own_endpoints
+from rest.endpoint_rules import load_own_endpoints
 from rest.openapi.contracts import OWN_TAG, add_contracts, build_contract, find_breaking_changes
 from rest.openapi.description import build_description, to_yaml
 from schema.query_limits import QueryLimits
