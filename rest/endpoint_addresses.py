@@ -29,7 +29,7 @@ class Address(NamedTuple):
 def find_clashes(addresses: Sequence[Address]) -> dict[str, list[str]]:
     """Return what keeps endpoints from standing together, by the name of each that it concerns.
 
-    It takes 0.1 s for 2,000 endpoints.
+    It takes less than a second for 2,000 endpoints.
 
     >>> find_clashes([Address("A", "GET", "/v1/x/{a}/b"), Address("B", "GET", "/v1/x/b/{b}")])["A"]
     ['/v1/x/{a}/b and /v1/x/b/{b} of B fit the same requests, and neither is more specific']
