@@ -27,6 +27,7 @@ NODE = GRAPHQL_SCHEMA.type_map["Node"]
 assert isinstance(NODE, GraphQLInterfaceType)
 ENTITIES = {type.name for type in GRAPHQL_SCHEMA.get_possible_types(NODE)}
 OTHERS_WITH_AN_ID = {
+    "Endpoint": "its name, by which it is saved again and removed",
     "CreatedApiKey": "a key with its text, which is shown once",
     "RotatedApiKey": "a key with its text, which is shown once",
 }
