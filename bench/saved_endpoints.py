@@ -76,7 +76,7 @@ async def measure(directory: Directory, count: int) -> Iterator[Row]:
                 seconds, _ = await _time(application.send(LoadRequest("/v1/openapi.json")))
                 note("description, CPU s", column, round(seconds, 2))
     await saved_endpoints.change_endpoints(
-        database, None, (), lambda saved: saved_endpoints.EndpointChanges((), (), [*saved])
+        database, None, (), lambda saved: saved_endpoints.EndpointPlan(removed=[*saved])
     )
     await driver.close(client)
     return iter(rows.values())

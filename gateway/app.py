@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from starlette.requests import Request
@@ -29,7 +29,7 @@ from gateway.middleware import RequestMiddleware
 from gateway.public_endpoints import HealthEndpoints, OpenApiEndpoints
 from gateway.rate_limits import RateLimiter
 from gateway.response_cache import FastPath
-from gateway.saved_endpoints import SavedEndpoints, SavedRouter
+from gateway.saved_endpoints import SavedEndpoints
 from gateway.server.admission import Admission
 from gateway.server.config import Application, SharedMemory
 from gateway.settings import Settings
@@ -164,14 +164,14 @@ class Gateway(Application):
         websockets = WebSocketRoute(GRAPHQL_PATH, self._build_websocket_endpoint())
         others = Router([websockets], redirect_slashes=False, default=_send_not_found)
         assets = public_endpoints.build_asset_routes()
-        saved = SavedRouter(self.saved_endpoints, others)
+        saved = partial(self.saved_endpoints.respond, others=others)
         routes = PathRouter(lambda: [*self.build_routes(), *assets], saved)
         return RequestMiddleware(
             routes,
             self.admission,
             explained_app=PathRouter(
                 self._build_explained_routes,
-                SavedRouter(self.saved_endpoints, routes, self._explain),
+                partial(self.saved_endpoints.respond, others=routes, adapt=self._explain),
             ),
             origins=self.settings.allowed_origins,
             is_behind_proxy=self.settings.behind_proxy,

@@ -23,7 +23,6 @@ from storage.administration.audit import Origin
 from storage.administration.saved_endpoints import (
     MAX_CHARACTERS,
     MAX_ENDPOINTS,
-    EndpointChanges,
     EndpointPlan,
     SavedEndpoint,
 )
@@ -45,13 +44,6 @@ class EndpointFaultsError(RequestError):
         lines = [*map(str, faults)]
         title = [f"{len(lines):,} fault{'s'[: len(lines) - 1]}:"] if argument == DOCUMENTS else []
         super().__init__("\n".join(title + lines), fields={argument: lines[:MAX_REPORTED_ERRORS]})
-
-
-class BreakingChangesError(EndpointFaultsError):
-    """A change breaks callers, and was not said to."""
-
-    def __init__(self, sentences: Sequence[str]) -> None:
-        super().__init__("breaking", [*sentences, "Callers would break: say `breaking: true`"])
 
 
 class EndpointEditor(NamedTuple):
@@ -82,47 +74,36 @@ class EndpointEditor(NamedTuple):
         if dry_run:
             saved = await saved_endpoints.list_endpoints(database, with_contracts=True)
             return decide({each.name: each for each in saved})
-        plans: list[EndpointPlan] = []
 
-        def decide_again(saved: Mapping[str, SavedEndpoint]) -> EndpointChanges:
+        def decide_again(saved: Mapping[str, SavedEndpoint]) -> EndpointPlan:
             plan = decide(saved)
             if shown is not None and plan != shown:
                 raise ChangedPlanError(PLAN_CHANGED)
             if plan.breaking and not breaking:
-                raise BreakingChangesError(plan.breaking)
-            plans.append(plan)
-            return plan.changes
+                needed = "Callers would break: say `breaking: true`"
+                raise EndpointFaultsError("breaking", [*plan.breaking, needed])
+            return plan
 
-        await saved_endpoints.change_endpoints(database, origin, wanted.keys(), decide_again)
-        return plans[-1]
+        names = wanted.keys()
+        return await saved_endpoints.change_endpoints(database, origin, names, decide_again)
 
     async def remove(
-        self,
-        database: driver.Database,
-        names: Collection[str],
-        origin: Origin | None = None,
-        *,
-        dry_run: bool = False,
+        self, database: driver.Database, names: Collection[str], origin: Origin | None = None
     ) -> Sequence[str]:
         """Remove endpoints and return their names, without doubles.
 
         Raises EndpointFaultsError if one does not exist or another one needs it, and
         UnavailableError.
         """
-        removed = [*dict.fromkeys(names)]
 
-        def decide(saved: Mapping[str, SavedEndpoint]) -> EndpointChanges:
-            if unknown := [name for name in removed if name not in saved]:
+        def decide(saved: Mapping[str, SavedEndpoint]) -> EndpointPlan:
+            if unknown := [name for name in names if name not in saved]:
                 sentences = [f"There is no saved endpoint {name}" for name in unknown]
                 raise EndpointFaultsError("names", sentences)
-            _check_together([each for each in saved.values() if each.name not in removed], {})
-            return EndpointChanges((), (), removed)
+            _check_together([each for each in saved.values() if each.name not in names], {})
+            return EndpointPlan(removed=[*dict.fromkeys(names)])
 
-        if dry_run:
-            decide({each.name: each for each in await saved_endpoints.list_endpoints(database)})
-        else:
-            await saved_endpoints.change_endpoints(database, origin, (), decide)
-        return removed
+        return (await saved_endpoints.change_endpoints(database, origin, (), decide)).removed
 
     def check(self, documents: Mapping[str, str]) -> Sequence[Endpoint]:
         """Return the endpoints of documents that need no others than those and built-in ones.
@@ -184,7 +165,7 @@ def _plan(
             sentences = find_breaking_changes(before.contract, each.contract)
             breaking += [f"{name}: {sentence}" for sentence in sentences]
     removed = sorted(name for name in saved if name not in wanted) if prune else []
-    return EndpointPlan(EndpointChanges(added, changed, removed), unchanged, breaking)
+    return EndpointPlan(added, changed, removed, unchanged, breaking)
 
 
 def _check_together(records: Sequence[SavedEndpoint], read: Mapping[str, Endpoint]) -> None:

@@ -7,7 +7,8 @@ start. A request in flight ends with the handler that it began with.
 import asyncio
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from typing import Final, NamedTuple
 
@@ -140,30 +141,44 @@ class SavedEndpoints:
         )
         """The handlers of endpoints, or why they cannot be run."""
 
-    async def find_route(self, scope: Scope) -> tuple[Sequence[str | None], PathRoute] | None:
-        """Return the route of a request with the segments of its path. Raises HttpError 503."""
-        if scope["type"] != "http" or not scope["path"].startswith(SAVED_PATH):
-            return None
-        try:
-            records = await self._get_state().saved_endpoints.load()
-        except UnavailableError as error:
-            raise service_unavailable_error(error.cause) from error
-        if records is not self._routes.records:
-            self._routes = self._build_routes(records)
-        segments = split_path(scope)
-        route = self._routes.tree.find(segments)
-        return None if route is None else (segments, route)
+    async def respond(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        *,
+        others: ASGIApp,
+        adapt: Callable[[PathRoute], PathRoute] = lambda route: route,
+    ) -> None:
+        """Respond to a request for a saved endpoint; `others` answers all other requests."""
+        found: PathRoute | None = None
+        segments: Sequence[str | None] = ()
+        if scope["type"] == "http" and scope["path"].startswith(SAVED_PATH):
+            try:
+                records = await self._load_records()
+            except HttpError as error:
+                await error.to_response()(scope, receive, send)
+                return
+            if records is not self._routes.records:
+                self._routes = self._build_routes(records)
+            found = self._routes.tree.find(segments := split_path(scope))
+        if found is None:
+            await others(scope, receive, send)
+        else:
+            await adapt(found).handle(segments, scope, receive, send)
+
+    async def _load_records(self) -> tuple[SavedEndpoint, ...]:
+        with _as_http_error():
+            return await self._get_state().saved_endpoints.load()
 
     async def load_contracts(self) -> tuple[tuple[SavedEndpoint, ...], Sequence[str]]:
         """Return the endpoints as they are known, and their contracts. Raises HttpError 503."""
-        state = self._get_state()
-        try:
-            records = await state.saved_endpoints.load()
-            if records is not self._contracts[0]:
-                found = await list_endpoints(state.store.database, with_contracts=True)
-                self._contracts = records, [each.contract for each in found]
-        except UnavailableError as error:
-            raise service_unavailable_error(error.cause) from error
+        records = await self._load_records()
+        if records is not self._contracts[0]:
+            with _as_http_error():
+                database = self._get_state().store.database
+                found = await list_endpoints(database, with_contracts=True)
+            self._contracts = records, [each.contract for each in found]
         return self._contracts
 
     def depend_on(self, endpoint: Endpoint, context: Context) -> None:
@@ -176,11 +191,9 @@ class SavedEndpoints:
             return
         context.reads.add(ENDPOINTS_COLLECTION, [key_tag(endpoint.name)])
         handler = self._routes.handlers.get(endpoint.name)
-        prepared = None if handler is None else self._prepared.peek(handler, None)
-        is_newest = self._routes.records is state.saved_endpoints.get()
-        if not (isinstance(prepared, EndpointHandler) and prepared.endpoint is endpoint):
-            is_newest = False
-        if not is_newest:
+        prepared = handler and self._prepared.peek(handler, None)
+        is_same = isinstance(prepared, EndpointHandler) and prepared.endpoint is endpoint
+        if not (is_same and self._routes.records is state.saved_endpoints.get()):
             context.reads.mark_incomplete()
 
     def _build_routes(self, records: tuple[SavedEndpoint, ...]) -> _Routes:
@@ -212,10 +225,8 @@ class SavedEndpoints:
     async def _compile(self, handler: SavedHandler) -> EndpointHandler | str:
         """Return what responds, or why the endpoint cannot be run. Raises HttpError 503."""
         record = handler.record
-        try:
+        with _as_http_error():
             stored = await find_endpoint(self._get_state().store.database, record.name)
-        except UnavailableError as error:
-            raise service_unavailable_error(error.cause) from error
         # One that was saved again in this moment has another contract.
         contract = stored.contract if stored is not None and stored.text == record.text else ""
         executor, changed = self._service.executor, await self._find_changed(handler)
@@ -238,6 +249,15 @@ class SavedEndpoints:
         return None if built_in is None else built_in.prepared
 
 
+@contextmanager
+def _as_http_error() -> Iterator[None]:
+    """Raise an HttpError 503 if the database cannot be read."""
+    try:
+        yield
+    except UnavailableError as error:
+        raise service_unavailable_error(error.cause) from error
+
+
 def endpoint_invalid_error(name: str) -> HttpError:
     """Return the 503 of a saved endpoint that this release cannot run."""
     message = f"This release cannot run the endpoint {name}: its operator has to save it again"
@@ -248,30 +268,3 @@ def _weigh(handler: SavedHandler, prepared: EndpointHandler | str) -> int:
     if isinstance(prepared, str):
         return sys.getsizeof(prepared)
     return prepared.operation.size_bytes + sys.getsizeof(handler.record.text)
-
-
-class SavedRouter:
-    """An application with the routes of saved endpoints; `others` answers all other requests."""
-
-    def __init__(
-        self,
-        endpoints: SavedEndpoints,
-        others: ASGIApp,
-        adapt: Callable[[PathRoute], PathRoute] = lambda route: route,
-    ) -> None:
-        self._endpoints = endpoints
-        self._others = others
-        self._adapt = adapt
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Respond with the route that fits the path; it looks at the method."""
-        try:
-            found = await self._endpoints.find_route(scope)
-        except HttpError as error:
-            await error.to_response()(scope, receive, send)
-            return
-        if found is None:
-            await self._others(scope, receive, send)
-            return
-        segments, route = found
-        await self._adapt(route).handle(segments, scope, receive, send)

@@ -77,7 +77,7 @@ def apply(
         _print_plan(plan, as_json=as_json)
         if plan.breaking and not breaking and not dry_run:
             raise click.ClickException("callers would break: --breaking applies it nevertheless")
-        if dry_run or not any(plan.changes):
+        if dry_run or not (plan.added or plan.changed or plan.removed):
             return plan
         if sys.stdin.isatty() and not yes:
             click.confirm("Apply this?", abort=True, err=True)
@@ -188,28 +188,19 @@ def _list_files(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _print_plan(plan: EndpointPlan, *, as_json: bool) -> None:
-    added, changed, removed = plan.changes
+    names = {
+        part: [each if isinstance(each, str) else each.name for each in getattr(plan, part)]
+        for part in ("added", "changed", "removed", "unchanged")
+    }
     if as_json:
-        described = {
-            "added": [each.name for each in added],
-            "changed": [each.name for each in changed],
-            "unchanged": [each.name for each in plan.unchanged],
-            "removed": removed,
-            "breaking": plan.breaking,
-        }
-        click.echo(orjson.dumps(described))
+        click.echo(orjson.dumps({**names, "breaking": plan.breaking}))
         return
-    lines = [("+", each) for each in added] + [("~", each) for each in changed]
-    for sign, each in lines:
-        click.echo(f"{sign} {each.name}: {each.method} {each.path}")
-    for name in removed:
-        click.echo(f"- {name}")
-    for sentence in plan.breaking:
-        click.echo(f"! {sentence}")
-    click.echo(
-        f"{len(added)} added, {len(changed)} changed, {len(removed)} removed,"
-        f" {len(plan.unchanged)} unchanged"
-    )
+    for sign, part in (("+", plan.added), ("~", plan.changed)):
+        for each in part:
+            click.echo(f"{sign} {each.name}: {each.method} {each.path}")
+    for line in (*(f"- {name}" for name in plan.removed), *(f"! {each}" for each in plan.breaking)):
+        click.echo(line)
+    click.echo(", ".join(f"{len(each)} {part}" for part, each in names.items()))
 
 
 def _describe(endpoint: SavedEndpoint) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class SavedEndpoints(NamedTuple):
 
 
 class RemovedEndpoints(NamedTuple):
-    """What was removed, or would be."""
+    """What was removed."""
 
     removed: Annotated[list[str], "Names of the endpoints."]
 
@@ -90,13 +90,12 @@ async def remove_endpoints(
         list[str],
         argument("Names of saved endpoints.", Items(1, saved_endpoints.MAX_ENDPOINTS, "names")),
     ],
-    dry_run: Annotated[bool, argument("Whether to say only what would be removed.")] = False,
 ) -> RemovedEndpoints:
     """Remove saved endpoints: all of them, or none. No gateway has them after a second."""
     editor = info.context.endpoint_editor
     assert editor is not None, "only a gateway runs this"
     database = info.context.bypass_caches().database
-    removed = await editor.remove(database, names, info.context.origin, dry_run=dry_run)
+    removed = await editor.remove(database, names, info.context.origin)
     return RemovedEndpoints([*removed])
 
 
@@ -148,8 +147,7 @@ def _check_sizes(documents: Sequence[str]) -> None:
 
 
 def _describe(plan: EndpointPlan) -> SavedEndpoints:
-    added, changed, _ = plan.changes
-    parts = (added, changed, plan.unchanged)
-    new, other, same = ([each.name for each in part] for part in parts)
+    parts = (plan.added, plan.changed, plan.unchanged)
+    added, changed, unchanged = ([each.name for each in part] for part in parts)
     endpoints = [each for part in parts for each in part]
-    return SavedEndpoints(new, other, same, [*plan.breaking], endpoints)
+    return SavedEndpoints(added, changed, unchanged, [*plan.breaking], endpoints)

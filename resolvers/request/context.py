@@ -340,12 +340,7 @@ class EndpointEditor(Protocol):
         """Save the endpoints of documents, which have names: all, or none. Raises RequestError."""
 
     async def remove(
-        self,
-        database: driver.Database,
-        names: Sequence[str],
-        origin: Origin | None = None,
-        *,
-        dry_run: bool = False,
+        self, database: driver.Database, names: Sequence[str], origin: Origin | None = None
     ) -> Sequence[str]:
         """Remove endpoints: all, or none. Raises RequestError."""
 

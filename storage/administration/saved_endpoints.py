@@ -35,24 +35,19 @@ class SavedEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     saved_at: str = ""
 
 
-class EndpointChanges(NamedTuple):
-    """What is to be written: endpoints that are new, or changed, and the names of others."""
-
-    added: Sequence[SavedEndpoint]
-    changed: Sequence[SavedEndpoint]
-    removed: Sequence[str]
-
-
 class EndpointPlan(NamedTuple):
     """What a change of saved endpoints does."""
 
-    changes: EndpointChanges
-    unchanged: Sequence[SavedEndpoint]
-    breaking: Sequence[str]
+    added: Sequence[SavedEndpoint] = ()
+    changed: Sequence[SavedEndpoint] = ()
+    removed: Sequence[str] = ()
+    """The names of endpoints."""
+    unchanged: Sequence[SavedEndpoint] = ()
+    breaking: Sequence[str] = ()
     """What breaks callers, each as a sentence that begins with the endpoint's name."""
 
 
-Decide = Callable[[Mapping[str, SavedEndpoint]], EndpointChanges]
+Decide = Callable[[Mapping[str, SavedEndpoint]], EndpointPlan]
 """Decides by the endpoints of this moment, by name; what it raises ends the change."""
 
 
@@ -61,24 +56,24 @@ async def change_endpoints(
     origin: audit.Origin | None,
     names: Collection[str],
     decide: Decide,
-) -> EndpointChanges:
+) -> EndpointPlan:
     """Write what `decide` makes of the saved endpoints: all of it, or nothing.
 
     Those of `names` have their contracts then. Raises UnavailableError.
     """
 
-    async def change(session: driver.Session) -> tuple[EndpointChanges, AuditEntry]:
+    async def change(session: driver.Session) -> tuple[EndpointPlan, AuditEntry]:
         counters = database[CONDITIONAL_WRITES_COLLECTION]
         where = {"_id": _GUARD}
         await counters.update_one(where, {"$inc": {"count": 1}}, upsert=True, session=session)
-        changes = decide(await _read_endpoints(database, names, session))
+        plan = decide(await _read_endpoints(database, names, session))
         collection, now = database[ENDPOINTS_COLLECTION], current_timestamp()
-        gone = [*changes.removed, *(each.name for each in changes.changed)]
+        gone = [*plan.removed, *(each.name for each in plan.changed)]
         if gone:
             await collection.delete_many({"_id": {"$in": gone}}, session=session)
-        if saved := [_to_stored(each, now) for each in (*changes.added, *changes.changed)]:
+        if saved := [_to_stored(each, now) for each in (*plan.added, *plan.changed)]:
             await collection.insert_many(saved, session=session)
-        return changes, _build_entry(changes)
+        return plan, _build_entry(plan)
 
     return await audit.run_audited(database, origin, change)
 
@@ -128,11 +123,11 @@ def _from_stored(stored: Document) -> SavedEndpoint:
     return msgspec.convert(stored, SavedEndpoint)
 
 
-def _build_entry(changes: EndpointChanges) -> AuditEntry:
+def _build_entry(plan: EndpointPlan) -> AuditEntry:
     names: Mapping[Operation, list[str]] = {
-        "inserted": [each.name for each in changes.added],
-        "updated": [each.name for each in changes.changed],
-        "removed": [*changes.removed],
+        "inserted": [each.name for each in plan.added],
+        "updated": [each.name for each in plan.changed],
+        "removed": [*plan.removed],
     }
     audited = [
         AuditChange.of_all(ENDPOINTS_COLLECTION, operation, sorted(ids))
@@ -141,5 +136,5 @@ def _build_entry(changes: EndpointChanges) -> AuditEntry:
     ]
     ids = [id for change in audited for id in change.ids]
     target = AuditTarget(ENDPOINTS_COLLECTION, ids[: audit.MAX_LISTED_IDS])
-    is_saved = changes.added or changes.changed
+    is_saved = plan.added or plan.changed
     return AuditEntry("endpoints.saved" if is_saved else "endpoints.removed", target, audited)

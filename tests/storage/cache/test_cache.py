@@ -12,7 +12,7 @@ from storage.administration import api_keys
 from storage.administration.api_keys import KEYS_COLLECTION
 from storage.administration.saved_endpoints import (
     ENDPOINTS_COLLECTION,
-    EndpointChanges,
+    EndpointPlan,
     SavedEndpoint,
     change_endpoints,
     list_endpoints,
@@ -437,7 +437,7 @@ def endpoint(name: str) -> SavedEndpoint:
 
 
 async def save_endpoint(database: driver.Database, feed: ChangesInMemory, name: str) -> None:
-    changes = EndpointChanges([endpoint(name)], [], [])
+    changes = EndpointPlan([endpoint(name)])
     await change_endpoints(database, None, (), lambda _: changes)
     feed.report(ENDPOINTS_COLLECTION)
 
