@@ -46,9 +46,11 @@ Clashes: TypeAlias = Iterator[tuple[Address, str]]
 
 def _find_same_names(addresses: Iterable[Address]) -> Clashes:
     """Find names that are one operation id, which begins with a small letter."""
-    groups = _group((each.name[:1].lower() + each.name[1:], each) for each in addresses)
-    for address, other in _iter_pairs(groups):
-        yield address, f"The name {other.name} is taken, by {other.method} {other.path}"
+    for first, *others in _group(
+        (each.name[:1].lower() + each.name[1:], each) for each in addresses
+    ):
+        for address in others:
+            yield address, f"The name {first.name} is taken, by {first.method} {first.path}"
 
 
 def _find_same_paths(addresses: Iterable[Address]) -> Clashes:
