@@ -1,23 +1,26 @@
 """Measure saved endpoints beside built-in ones, and what a thousand of them cost all others."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Iterator
 from contextlib import AsyncExitStack
+from statistics import median
 from typing import Any
 
 import uvloop
 
+from bench.comparison import measure_rounds
 from bench.data.directory import Directory
 from bench.data.workloads import LoadRequest, build_workload
 from bench.harness import Row, Run, experiment
 from bench.instructions import COUNTED_REQUESTS, Application, count_requests
-from bench.peers.peer import BASE_URL
+from bench.load.servers import start_peers
+from bench.peers.peer import BASE_URL, CACHED, UNCACHED
 from gateway.app import Gateway
 from gateway.endpoint_editor import EndpointEditor
 from gateway.settings import Settings
 from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
-from storage.administration import saved_endpoints
 from storage.mongo import driver
 
 CACHE_MB = 64
@@ -75,11 +78,15 @@ async def measure(directory: Directory, count: int) -> Iterator[Row]:
                     note(f"{title}, instructions", column, counted.total() // COUNTED_REQUESTS)
                 seconds, _ = await _time(application.send(LoadRequest("/v1/openapi.json")))
                 note("description, CPU s", column, round(seconds, 2))
-    await saved_endpoints.change_endpoints(
-        database, None, (), lambda saved: saved_endpoints.EndpointPlan(removed=[*saved])
-    )
+    await _save(directory, {})
     await driver.close(client)
     return iter(rows.values())
+
+
+async def _save(directory: Directory, documents: dict[str, str]) -> None:
+    client = driver.connect(directory.mongo_url, timeout_seconds=60)
+    await EDITOR.save(client[directory.database], documents, prune=True, breaking=True)
+    await driver.close(client)
 
 
 async def _time(work: Awaitable[Any]) -> tuple[float, Any]:
@@ -93,3 +100,26 @@ async def _time(work: Awaitable[Any]) -> tuple[float, Any]:
 def own_endpoints(run: Run, units: int = 2_000, count: int = 1_000) -> Iterator[Row]:
     """Measure built-in and saved endpoints, with none and with many saved."""
     yield from uvloop.run(measure(run.load_directory(units), count))
+
+
+@experiment("Saved endpoints beside built-in ones: server CPU ms per request")
+def own_endpoints_cpu(
+    run: Run, units: int = 2_000, rounds: int = 4, seconds: float = 1.0
+) -> Iterator[Row]:
+    """Measure the same unit by a built-in endpoint and by a saved one, in serving processes."""
+    directory = run.load_directory(units)
+    asyncio.run(_save(directory, {"unit.graphql": UNIT.format(0)}))
+    paths = {"built-in": "/v1/units/", "own": "/v1/x/own-0/units/"}
+    workloads = [
+        build_workload(name, [LoadRequest(path + id) for id in directory.unit_ids[:20]])
+        for name, path in paths.items()
+    ]
+    with start_peers((UNCACHED, CACHED), directory) as servers:
+        rows = [*measure_rounds(servers, workloads, run.load, rounds, seconds)]
+    asyncio.run(_save(directory, {}))
+    for peer, cache in ((UNCACHED, "off"), (CACHED, "on")):
+        chosen = [row for row in rows if row["peer"] == peer.name]
+        yield {"cache": cache} | {
+            name: median(row["cpu_ms"] for row in chosen if row["workload"] == name)
+            for name in paths
+        }
