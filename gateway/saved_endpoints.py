@@ -155,7 +155,9 @@ class SavedEndpoints:
         segments: Sequence[str | None] = ()
         if scope["type"] == "http" and scope["path"].startswith(SAVED_PATH):
             try:
-                records = await self._load_records()
+                records = self._get_state().saved_endpoints.get()
+                if records is None:
+                    records = await self._load_records()
             except HttpError as error:
                 await error.to_response()(scope, receive, send)
                 return
