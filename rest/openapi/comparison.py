@@ -6,13 +6,10 @@ Nor do limits of responses break callers, such as a greater length: few programs
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 Json = Mapping[str, Any]
-_Parts = dict[str, tuple[Any, bool]]
-"""Schemas by the names of what they are of, and whether that must be there."""
 
 _NOUNS: Final = {
     "string": "a text",
@@ -21,12 +18,18 @@ _NOUNS: Final = {
     "boolean": "true or false",
     "array": "a list",
     "object": "an object",
+    "null": "null",
 }
-_OUTPUT_USES: Final = ("may be missing", "is always there")
-_LOWER: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems")
-_UPPER: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")
-_FORMATS: Final = ("format", "contentMediaType")
-_OTHERS: Final = ("not", "if", "then", "else", "uniqueItems", "minProperties", "maxProperties")
+_MISSING: Final = "missing"
+_ANYTHING: Final = "anything"
+_DEFAULTS: Final = ("default", "x-default")
+_FORMS: Final = ("anyOf", "oneOf", "allOf")
+_NO_RULES: Final = {
+    *("description", "title", "examples", "deprecated", "x-extensible-enum"),
+    *("type", "enum", "const", "format", "contentMediaType"),
+    *("$ref", "properties", "required", "items"),
+}
+"""Keywords of texts for people, and of what is compared otherwise."""
 
 
 class Change(NamedTuple):
@@ -36,75 +39,54 @@ class Change(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """What a schema says of a value."""
+class _Part(NamedTuple):
+    """What a schema says of a value, which may also be missing."""
 
-    types: frozenset[str]
-    """Names of JSON's types, or of a schema that is not known; empty for any value."""
-    is_nullable: bool
+    kinds: dict[str, str]
+    """What the value may be, each with what that is more generally: a word with a text."""
     rules: Json
+    inner: dict[str, tuple[Json, bool]]
+    """The schemas of its members, items and forms, and whether they must be there."""
+    inside: tuple[str, ...]
+    """The references that lead to it: a recursive schema is followed once."""
 
-    @property
-    def noun(self) -> str:
-        names = sorted(self.types) or ["anything"]
-        return " or ".join(_NOUNS.get(name, name) for name in names)
+    def exceed(self, other: "_Part") -> str:
+        """Return what the value may be that another one may not."""
+        return " or ".join(
+            kind
+            for kind, general in self.kinds.items()
+            if other.kinds.keys().isdisjoint((kind, general))
+            and (kind == _MISSING or _ANYTHING not in other.kinds)
+        )
 
-    def takes(self, other: "_Value") -> bool:
-        """Return whether it may be of all the types that another value may be of."""
-        types = self.types | ({"integer"} if "number" in self.types else set())
-        return not self.types or (bool(other.types) and other.types <= types)
+
+_Parts = dict[str, _Part]
+"""What is compared, by what a sentence calls it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """One of the versions."""
-
+class _Version(NamedTuple):
     operation: Json
     document: Json
-    """Where references lead: a description, or as much of it as is known."""
+    """Where references lead: a description, or nothing."""
 
-    def resolve(self, part: Any) -> Json:
+    def resolve(self, part: Json) -> Json:
         """Return what a part refers to, or the reference itself if it leads nowhere."""
-        if isinstance(part, bool):
-            return {} if part else {"not": {}}
-        resolved: Json = part
-        while "$ref" in resolved:
-            target: Any = self.document
-            for name in resolved["$ref"].removeprefix("#/").split("/"):
-                target = target.get(name.replace("~1", "/").replace("~0", "~"), {})
-            if not target:
-                break
-            resolved = {**target, **{key: resolved[key] for key in resolved if key != "$ref"}}
-        return resolved
-
-    def read(self, schema: Any) -> _Value:
-        """Return a schema in the form in which schemas are compared."""
-        rules, is_nullable = dict(self.resolve(schema)), False
-        for keyword in ("anyOf", "oneOf"):
-            parts = [*map(self.resolve, rules.get(keyword, ()))]
-            others = [part for part in parts if part.get("type") != "null"]
-            if len(others) == 1 and "type" not in rules:  # a value, or null
-                del rules[keyword]
-                inner = self.read(others[0])
-                rules = {**inner.rules, **rules}
-                is_nullable |= inner.is_nullable or len(parts) > 1
-        kinds = rules.get("type", [])
-        types = frozenset([kinds] if isinstance(kinds, str) else kinds)
-        if "$ref" in rules:
-            types = frozenset([rules["$ref"].rpartition("/")[2]])
-        if "const" in rules:
-            rules["enum"] = [rules["const"]]
-        return _Value(types - {"null"}, is_nullable or "null" in types or not types, rules)
+        target: Any = self.document if "$ref" in part else {}
+        for name in part.get("$ref", "").removeprefix("#/").split("/"):
+            target = target.get(name, {})
+        return {**target, **part}
 
     def list_inputs(self) -> _Parts:
         """Return the parameters and the body."""
         inputs: _Parts = {}
         for parameter in map(self.resolve, self.operation.get("parameters", ())):
+            place = parameter.get("in", "header")
+            noun = {"query": "parameter", "path": "path parameter"}.get(place, place)
+            name = parameter.get("name") or parameter["$ref"].rpartition("/")[2]
             is_required = parameter.get("required", False)
-            inputs[_name_parameter(parameter)] = parameter.get("schema", {}), is_required
-        body = self.resolve(self.operation.get("requestBody", {}))
-        return inputs | _list_content("the body", body, is_required=body.get("required", False))
+            schema = parameter.get("schema", {})
+            inputs[f"the {noun} {name}"] = self.read(schema, is_required=is_required)
+        return inputs | self._list_content("the body", self.operation.get("requestBody", {}))
 
     def list_outputs(self) -> _Parts:
         """Return the responses; statuses of successes are there without a body, too."""
@@ -112,16 +94,26 @@ class _Side:
         for status, response in self.operation.get("responses", {}).items():
             name = "the response"
             if status.startswith("2"):
-                outputs[f"the status {status}"] = {}, True
+                outputs[f"the status {status}"] = self.read({})
             else:
                 name += f" {status}"
-            outputs |= _list_content(name, self.resolve(response), is_required=True)
+            outputs |= self._list_content(name, self.resolve(response))
         return outputs
+
+    def _list_content(self, name: str, holder: Json) -> _Parts:
+        """Return a body by its name, with its media type if that is not JSON."""
+        is_required = holder.get("required", True)
+        return {
+            name if media_type == "application/json" else f"{name} as {media_type}": self.read(
+                content.get("schema", {}), is_required=is_required
+            )
+            for media_type, content in holder.get("content", {}).items()
+        }
 
     @property
     def has_pages(self) -> bool:
         """Tells whether a response is one page of a list."""
-        responses = map(self.resolve, self.operation.get("responses", {}).values())
+        responses = self.operation.get("responses", {}).values()
         return any("Link" in response.get("headers", {}) for response in responses)
 
     @property
@@ -129,158 +121,102 @@ class _Side:
         """The permissions that the key needs."""
         return {*self.operation.get("x-permission", "").split(", ")} - {""}
 
+    def list_parts(self, name: str, part: _Part) -> _Parts:
+        """Return the members, items and forms of a value with a name."""
+        return {
+            (f"{name}'s {key[1:]}" if key[0] == "." and "'s " not in name else f"{name}{key}"): (
+                self.read(schema, is_required=is_required, inside=part.inside)
+            )
+            for key, (schema, is_required) in part.inner.items()
+        }
 
-def _list_content(name: str, holder: Json, *, is_required: bool) -> _Parts:
-    """Return the schemas of a body by its name, with its media type if that is not JSON."""
-    return {
-        name if media_type == "application/json" else f"{name} as {media_type}": (
-            content.get("schema", {}),
-            is_required,
-        )
-        for media_type, content in holder.get("content", {}).items()
-    }
+    def read(
+        self, schema: Json, *, is_required: bool = True, inside: tuple[str, ...] = ()
+    ) -> _Part:
+        """Return what a schema says, in the form in which it is compared."""
+        kinds = {} if is_required else {_MISSING: _MISSING}
+        reference = schema.get("$ref", "")
+        rules = schema if reference in inside else self.resolve(schema)
+        inside = (*inside, reference)
+        types = rules.get("type", ())
+        alternatives = [] if types else [part for word in _FORMS for part in rules.get(word, ())]
+        others = [part for part in alternatives if part.get("type") != "null"]
+        parts = [self.read(part, inside=inside) for part in others]
+        for part in parts:
+            kinds |= part.kinds
+        if len(others) < len(alternatives):
+            kinds["null"] = "null"
+        if len(parts) == 1:  # a value, or null
+            return parts[0]._replace(kinds=kinds, rules={**parts[0].rules, **rules})
+        for type in (types,) if isinstance(types, str) else types:
+            noun = _NOUNS[type]
+            narrow = _list_words(rules) if type == "string" else []
+            kinds |= dict.fromkeys(narrow or [noun], "a number" if type == "integer" else noun)
+        if not types and not parts:
+            kind = reference.rpartition("/")[2] or _ANYTHING
+            kinds[kind] = kind
+        required = rules.get("required", ())
+        members = rules.get("properties", {}).items()
+        inner = {f".{name}": (member, name in required) for name, member in members}
+        inner |= {f" (form {number})": (part, True) for number, part in enumerate(others, 1)}
+        inner |= {"[]": (rules["items"], True)} if "items" in rules else {}
+        return _Part(kinds, rules, inner, inside)
 
 
-def _name_parameter(parameter: Json) -> str:
-    """Return what a sentence calls a parameter.
-
-    >>> _name_parameter({"in": "query", "name": "tag"})
-    'the parameter tag'
-    """
-    if "$ref" in parameter:
-        return f"the parameter {parameter['$ref'].rpartition('/')[2]}"
-    kinds = {"query": "parameter", "path": "path parameter"}
-    return f"the {kinds.get(parameter['in'], parameter['in'])} {parameter['name']}"
+def _list_words(rules: Json) -> list[str]:
+    """Return what a text may be, if that is not any text."""
+    if "enum" in rules or "const" in rules:
+        return [json.dumps(word) for word in rules.get("enum", [rules.get("const")])]
+    return [f"a text ({rules[name]})" for name in ("format", "contentMediaType") if name in rules]
 
 
 def find_operation_changes(
-    before: Json, after: Json, old_document: Json, new_document: Json
-) -> list[Change]:
-    """Return how two versions of an operation differ, each with where its references lead."""
-    comparison = _Comparison(_Side(before, old_document), _Side(after, new_document))
-    return [*dict.fromkeys(comparison.compare())]
+    before: Json, after: Json, old_document: Json | None = None, new_document: Json | None = None
+) -> Iterator[Change]:
+    """Yield how two versions of an operation differ.
 
+    References are followed in the documents, and compared by name where they lead nowhere.
+    """
+    old, new = _Version(before, old_document or {}), _Version(after, new_document or {})
+    for name in sorted(new.permissions - old.permissions):
+        yield Change(True, f"the key needs the permission {name} now")
+    for name in sorted(old.permissions - new.permissions):
+        yield Change(False, f"the key does not need the permission {name} any more")
+    if old.has_pages != new.has_pages:
+        form = "one page of the list" if new.has_pages else "the whole list"
+        yield Change(True, f"the response is {form} now")
 
-class _Comparison:
-    def __init__(self, old: _Side, new: _Side) -> None:
-        self.old = old
-        self.new = new
-        self.pending: list[tuple[str, str]] = []
-        """The schemas whose parts are being compared: a recursive one is followed once."""
-
-    def compare(self) -> Iterator[Change]:
-        """Yield the changes of permissions, parameters, body and responses."""
-        old, new = self.old, self.new
-        for name in sorted(new.permissions - old.permissions):
-            yield Change(True, f"the key needs the permission {name} now")
-        for name in sorted(old.permissions - new.permissions):
-            yield Change(False, f"the key does not need the permission {name} any more")
-        yield from self._compare_parts(old.list_inputs(), new.list_inputs(), is_input=True)
-        if old.has_pages != new.has_pages:
-            form = "one page of the list" if new.has_pages else "the whole list"
-            yield Change(True, f"the response is {form} now")
-        yield from self._compare_parts(old.list_outputs(), new.list_outputs(), is_input=False)
-
-    def _compare_parts(self, old: _Parts, new: _Parts, *, is_input: bool) -> Iterator[Change]:
-        for name, (_, is_required) in new.items():
-            if name not in old:
-                must = is_required and is_input
+    def compare(was: _Parts, now: _Parts, *, is_input: bool) -> Iterator[Change]:
+        for name, part in now.items():
+            if name not in was:
+                must = is_input and _MISSING not in part.kinds
                 yield Change(must, f"{name} is new{' and required' if must else ''}")
-        for name, (schema, was_required) in old.items():
-            if name not in new:
+        for name, part in was.items():
+            if name not in now:
                 yield Change(True, f"{name} is gone")
                 continue
-            now, is_required = new[name]
-            if was_required != is_required:
-                uses = ("is optional", "is required") if is_input else _OUTPUT_USES
-                yield Change(is_required == is_input, f"{name} {uses[is_required]} now")
-            yield from self._compare_values(name, schema, now, is_input=is_input)
+            yield from _compare_values(name, part, now[name], is_input=is_input)
+            if {"an object", "a list"} & part.kinds.keys() & now[name].kinds.keys():
+                inner = old.list_parts(name, part), new.list_parts(name, now[name])
+                yield from compare(*inner, is_input=is_input)
 
-    def _compare_values(
-        self, name: str, before: Any, after: Any, *, is_input: bool
-    ) -> Iterator[Change]:
-        old, new = self.old.read(before), self.new.read(after)
-        is_null_new = new.is_nullable and not old.is_nullable
-        is_null_gone = old.is_nullable and not new.is_nullable
-        is_breaking = is_null_gone if is_input else is_null_new
-        if old.types != new.types:
-            is_breaking |= not (new.takes(old) if is_input else old.takes(new))
-            null = " or null" if is_null_new and new.types else ""
-            yield Change(is_breaking, f"{name} was {old.noun} and is {new.noun}{null} now")
-        elif is_null_new:
-            yield Change(is_breaking, f"{name} was {old.noun} and may be null now")
-        elif is_null_gone:
-            yield Change(is_breaking, f"{name} may not be null any more")
-        if not (old.takes(new) or new.takes(old)):
-            return
-        yield from _compare_rules(name, old.rules, new.rules, is_input=is_input)
-        references = str(before), str(after)
-        if references not in self.pending:
-            self.pending.append(references)
-            parts = (_list_parts(name, each.rules) for each in (old, new))
-            yield from self._compare_parts(*parts, is_input=is_input)
-            yield from self._compare_inner(name, old.rules, new.rules, is_input=is_input)
-            self.pending.pop()
-
-    def _compare_inner(
-        self, name: str, before: Json, after: Json, *, is_input: bool
-    ) -> Iterator[Change]:
-        """Compare items, members without names, and alternatives."""
-        for keyword, place in (("items", "[]"), ("additionalProperties", "[*]")):
-            old, new = before.get(keyword, True), after.get(keyword, True)
-            if isinstance(old, dict) and isinstance(new, dict):
-                yield from self._compare_values(name + place, old, new, is_input=is_input)
-            elif old != new:
-                text = "cannot" if new is False else "may"
-                yield Change(is_input and new is False, f"{name} {text} have other members now")
-        for keyword in ("allOf", "anyOf", "oneOf"):
-            old, new = before.get(keyword, ()), after.get(keyword, ())
-            if len(old) != len(new):
-                yield Change(True, f"{name} has other alternatives now")
-                continue
-            for pair in zip(old, new, strict=True):
-                yield from self._compare_values(name, *pair, is_input=is_input)
+    yield from compare(old.list_inputs(), new.list_inputs(), is_input=True)
+    yield from compare(old.list_outputs(), new.list_outputs(), is_input=False)
 
 
-def _list_parts(name: str, rules: Json) -> _Parts:
-    """Return the members of an object."""
-    parent = f"{name}." if "'s " in name else f"{name}'s "
-    required = rules.get("required", ())
-    members = rules.get("properties", {}).items()
-    return {f"{parent}{member}": (schema, member in required) for member, schema in members}
-
-
-def _compare_rules(name: str, old: Json, new: Json, *, is_input: bool) -> Iterator[Change]:
-    """Compare what two schemas say of one value."""
-    words, now_words = old.get("enum", ()), new.get("enum", ())
-    if now_words and not words:
-        yield Change(is_input, f"{name} may only be {_join(now_words)} now")
-    elif words and not now_words:
-        yield Change(not is_input, f"{name} may be other than {_join(words)} now")
-    else:
-        if more := [word for word in now_words if word not in words]:
-            yield Change(not is_input, f"{name} may be {_join(more)} now")
-        if gone := [word for word in words if word not in now_words]:
-            yield Change(is_input, f"{name} may not be {_join(gone)} any more")
-    was: Any
-    now: Any
-    for keyword in (*_LOWER, *_UPPER, *_FORMATS, "pattern", "default", *_OTHERS):
-        was, now = old.get(keyword), new.get(keyword)
+def _compare_values(name: str, old: _Part, new: _Part, *, is_input: bool) -> Iterator[Change]:
+    if gone := old.exceed(new):
+        yield Change(is_input, f"{name} may not be {gone} any more")
+    if more := new.exceed(old):
+        yield Change(not is_input, f"{name} may be {more} now")
+    for keyword in sorted({*old.rules, *new.rules} - _NO_RULES - {*_FORMS}):
+        was: Any = old.rules.get(keyword)
+        now: Any = new.rules.get(keyword)
         if was == now:
             continue
-        is_breaking = is_input and now is not None
-        if keyword in _LOWER + _UPPER and None not in (was, now):
-            is_breaking = is_input and (now > was) == (keyword in _LOWER)
-        elif keyword == "default":
-            is_breaking = is_input  # who does not send it gets another result
-        elif keyword in _FORMATS and not is_input:
-            is_breaking = was is not None
-        elif keyword in _OTHERS:
-            is_breaking = True  # which of them is narrower cannot be seen
+        is_looser = now is None and keyword not in _DEFAULTS
+        if None not in (was, now) and ("max" in keyword.lower() or "min" in keyword.lower()):
+            is_looser = (now > was) == ("max" in keyword.lower())
         texts = ["absent" if each is None else json.dumps(each) for each in (was, now)]
-        text = f"the {keyword} of {name} was {texts[0]} and is {texts[1]} now"
-        yield Change(is_breaking, text)
-
-
-def _join(words: Iterable[Any]) -> str:
-    return " or ".join(map(str, words))
+        text = f"the {keyword.removeprefix('x-')} of {name} was {texts[0]} and is {texts[1]} now"
+        yield Change(is_input and not is_looser, text)

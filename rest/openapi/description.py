@@ -150,10 +150,8 @@ def describe_endpoints(schema: GraphQLSchema, endpoints: Iterable[Endpoint]) -> 
 class DescriptionBuilder:
     """Describes endpoints, and collects the components that their descriptions refer to."""
 
-    def __init__(self, schema: GraphQLSchema, own_prefix: str | None = None) -> None:
+    def __init__(self, schema: GraphQLSchema) -> None:
         self.executor = Executor(schema, compile_queries=False)
-        self.own_prefix = own_prefix
-        """With what the names of schemas of an operator's endpoint begin."""
         self.paths: dict[str, OpenApiObject] = {}
         self.schemas: dict[str, JsonSchema] = {}
         self.parameters: dict[str, OpenApiObject] = dict(HEADER_PARAMETERS)
@@ -166,7 +164,11 @@ class DescriptionBuilder:
         self.paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = self.describe(endpoint)
 
     def describe(self, endpoint: Endpoint) -> OpenApiObject:
-        """Return the OpenAPI object of an endpoint's operation."""
+        """Return the OpenAPI object of an endpoint's operation.
+
+        That of an operator's endpoint has its schemas in it, and examples made from them.
+        """
+        is_own = bool(endpoint.source)
         operation = self.executor.prepare(endpoint.document)
         inputs = EndpointInputs.read(self.executor.schema, endpoint, operation)
         results = ResultSchemaReader(self.executor.schema, operation)
@@ -180,9 +182,9 @@ class DescriptionBuilder:
             **({} if endpoint.number.startswith("E") else {"x-extension": True}),
             **({"x-stability": "experimental"} if required_flags(operation) else {}),
             "parameters": describe_parameters(
-                endpoint, inputs, required_flags(operation), self.parameters
+                endpoint, inputs, required_flags(operation), None if is_own else self.parameters
             ),
-            **describe_body(endpoint.body, inputs, self.schemas, self.own_prefix),
+            **describe_body(endpoint.body, inputs, None if is_own else self.schemas),
             "responses": self._describe_responses(endpoint, results),
         }
 
@@ -245,11 +247,11 @@ class DescriptionBuilder:
             content = {media_type: {"schema": schema} for media_type in form.media_types.values()}
         elif form.status != HTTPStatus.NO_CONTENT:
             whole = form.json_schema(results.read_schema(form.result_path))
-            schema = hoist_titled(whole, self.schemas, self.own_prefix)
+            schema = hoist_titled(whole, None if endpoint.source else self.schemas)
             example = (
-                _read_examples().get(_operation_id(endpoint))
-                if self.own_prefix is None
-                else make_example(whole)
+                make_example(whole)
+                if endpoint.source
+                else _read_examples().get(_operation_id(endpoint))
             )
             shown = {} if example is None else {"example": example}
             content = {form.media_type: {"schema": schema, **shown}}

@@ -4,7 +4,6 @@ Names come from an operation's aliases, types and descriptions from the schema. 
 a component of the OpenAPI description under the fragment's name.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -235,11 +234,11 @@ class ResultSchemaReader:
                 yield from self._iter_nodes(parent, fragment.selection_set, is_there)
 
 
-def hoist_titled(schema: Any, components: dict[str, JsonSchema], prefix: str | None = None) -> Any:
+def hoist_titled(schema: Any, components: dict[str, JsonSchema] | None) -> Any:
     """Move each schema with a title to `components`, and refer to it.
 
-    With a prefix, component names begin with it, and different schemas of one title get numbers.
-    Raises MissingDescriptionError if two different schemas have the same title, without a prefix.
+    Without components, all stay where they are, without titles, whose names might be taken.
+    Raises MissingDescriptionError if two different schemas have the same title.
 
     >>> components = {}
     >>> hoist_titled({"items": {"title": "Unit", "type": "object"}}, components)
@@ -248,21 +247,15 @@ def hoist_titled(schema: Any, components: dict[str, JsonSchema], prefix: str | N
     {'Unit': {'type': 'object'}}
     """
     if isinstance(schema, list):
-        return [hoist_titled(item, components, prefix) for item in schema]
+        return [hoist_titled(item, components) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    hoisted = {name: hoist_titled(value, components, prefix) for name, value in schema.items()}
+    hoisted = {name: hoist_titled(value, components) for name, value in schema.items()}
     if not isinstance(schema.get("title"), str):
         return hoisted
     title = hoisted.pop("title")
-    if prefix is not None:
-        # Anything may be the title of a body, but these are the characters of OpenAPI 3.1, 4.8.7.
-        first = name = prefix + re.sub("[^A-Za-z0-9_]", "", title).removeprefix(prefix)
-        number = 1
-        while components.get(name, hoisted) != hoisted:
-            number += 1
-            name = f"{first}{number}"
-        title = name
+    if components is None:
+        return hoisted
     if components.setdefault(title, hoisted) != hoisted:
         raise MissingDescriptionError(f"two different schemas are titled {title}")
     return {"$ref": COMPONENTS_PREFIX + title}

@@ -110,8 +110,7 @@ SVG_EXAMPLE: Final = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240
 def describe_body(
     request_body: RequestBody | None,
     inputs: EndpointInputs,
-    components: dict[str, JsonSchema],
-    prefix: str | None = None,
+    components: dict[str, JsonSchema] | None,
 ) -> OpenApiObject:
     """Describe the request body, if there is one.
 
@@ -121,7 +120,7 @@ def describe_body(
         return {}
     limit = f"At most {request_body.max_bytes} bytes."
     media = {
-        "schema": hoist_titled(build_body_schema(request_body, inputs.body), components, prefix),
+        "schema": hoist_titled(build_body_schema(request_body, inputs.body), components),
         "example": build_body_example(request_body, inputs.body),
     }
     return {
@@ -137,11 +136,11 @@ def describe_parameters(
     endpoint: Endpoint,
     inputs: EndpointInputs,
     flags: Iterable[str],
-    components: dict[str, OpenApiObject],
+    components: dict[str, OpenApiObject] | None,
 ) -> list[OpenApiObject]:
     """Describe the parameters of an endpoint that requires these flags.
 
-    Those that hold flags go to `components`.
+    Those that hold flags go to `components`, if there are any.
     """
     conditions = ["IfMatch"] if endpoint.changes else []
     conditions += ["IfNoneMatch"] if endpoint.changes or endpoint.method == "GET" else []
@@ -174,7 +173,7 @@ def _describe_parameter(name: str, location: str, source: Input) -> OpenApiObjec
 
 
 def _describe_flags(
-    inputs: EndpointInputs, required: Iterable[str], components: dict[str, OpenApiObject]
+    inputs: EndpointInputs, required: Iterable[str], components: dict[str, OpenApiObject] | None
 ) -> list[OpenApiObject]:
     """Describe the header with the flags of the endpoint and of its parameters, if it has any."""
     required = [*required]
@@ -197,7 +196,7 @@ def _describe_flags(
         "schema": {"type": "string", **_flags_pattern(required)},
         "example": ", ".join(flags),
     }
-    return [_hoist_flags(flags, parameter, components)]
+    return [parameter if components is None else _hoist_flags(flags, parameter, components)]
 
 
 def _flags_pattern(flags: Sequence[str]) -> JsonSchema:
@@ -266,7 +265,8 @@ def build_body_example(body: RequestBody, inputs: Sequence[Input]) -> Any:
 def _value_schema(source: GraphQLArgument | GraphQLInputField) -> JsonSchema:
     schema = _build_schema(source)
     # Of a property that has a default, generators of clients make a required member.
-    schema.pop("default", None)
+    if "default" in schema:
+        schema["x-default"] = schema.pop("default")
     if isinstance(source.type, GraphQLNonNull):
         return schema
     if "title" in schema or "enum" in schema:
