@@ -256,7 +256,8 @@ def to_bundle(catalog: Catalog) -> bytes:
 def list_rights(catalog: Catalog) -> dict[str, tuple[frozenset[str] | None, frozenset[str]]]:
     """Return the assets and permissions of each key, by its name; None stands for all assets."""
     assets = [record["id"] for record in catalog["assets"]]
-    everything = frozenset(PERMISSIONS) - {ADMIN_PERMISSION}
+    operators = {ADMIN_PERMISSION, "service.endpoints.read", "service.endpoints.write"}
+    everything = frozenset(PERMISSIONS) - operators
     rights: dict[str, tuple[frozenset[str] | None, frozenset[str]]] = {
         "all": (None, everything),
         "none": (frozenset(), everything),

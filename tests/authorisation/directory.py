@@ -19,6 +19,8 @@ ANY_NUMBER = -7.25e77
 REFERENCES, ATTRIBUTES = "references", "unit-attributes-resource"
 LOCATIONS, DISTANCES = "locations-resource", "distances"
 ADMIN = (None, "service.admin")
+OPERATORS = (ADMIN, (None, "service.endpoints.read"), (None, "service.endpoints.write"))
+"""What fields need that no key of the oracle may use."""
 REQUIRED: dict[str, tuple[str | None, str | None]] = {
     "Query.parsedUnitMap": (None, "service.unit-maps.parse"),
     "Query.assetReferences": (REFERENCES, "service.asset-references.read"),
@@ -47,6 +49,9 @@ REQUIRED: dict[str, tuple[str | None, str | None]] = {
     "Change.location": (LOCATIONS, None),
     "Query.apiKeys": ADMIN,
     "Query.auditLog": ADMIN,
+    "Query.endpoints": OPERATORS[1],
+    "Mutation.saveEndpoints": OPERATORS[2],
+    "Mutation.removeEndpoints": OPERATORS[2],
     "Mutation.importCatalog": ADMIN,
     "Mutation.removeRecords": ADMIN,
     "Mutation.createApiKey": ADMIN,
@@ -60,6 +65,7 @@ _WALK = (DISTANCES, "service.distances.calculate")
 REQUIRED_ARGUMENTS: dict[str, dict[str, tuple[str | None, str | None]]] = {
     "Query.units": {
         "attribute": (ATTRIBUTES, "service.unit-attributes.read"),
+        "attributes": (ATTRIBUTES, "service.unit-attributes.read"),
         "reference": (REFERENCES, "service.unit-references.read"),
     },
     "Map.geojson": {

@@ -72,11 +72,16 @@ def _units(view: View, source: Record, given: dict[str, Any]) -> Record:
         unit_map = view.one("maps", id=given["map"]) or {"id": "", "asset_id": ""}
         found = [unit for unit in found if unit["asset_id"] == unit_map["asset_id"]]
         found = [unit for unit in found if _is_on_map(unit, unit_map["id"])]
-    for name, kind in (("attribute", "attribute_assignments"), ("reference", "unit_references")):
-        if given.get(name) is not None:
-            related = {to_snake_case(key): value for key, value in given[name].items()}
-            ids = {each["unit_id"] for each in view.visible(kind, **related)}
-            found = [unit for unit in found if unit["id"] in ids]
+    related_to = [("attribute_assignments", each) for each in given.get("attributes") or ()]
+    related_to += [
+        (kind, given[name])
+        for name, kind in (("attribute", "attribute_assignments"), ("reference", "unit_references"))
+        if given.get(name) is not None
+    ]
+    for kind, filter in related_to:
+        related = {to_snake_case(key): value for key, value in filter.items()}
+        ids = {each["unit_id"] for each in view.visible(kind, **related)}
+        found = [unit for unit in found if unit["id"] in ids]
     return view.page("units", found, given)
 
 

@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 from rest.endpoint_files import Endpoint
 from rest.names import to_camel_case
-from tests.authorisation.directory import ADMIN, REQUIRED
+from tests.authorisation.directory import OPERATORS, REQUIRED
 from tests.authorisation.lists import PAGING, ROOT_LISTS
 from tests.authorisation.oracle import SCHEMA
 from tests.authorisation.requests import ApiRequest, Cursor, EnumWord, NodeId
@@ -113,7 +113,7 @@ def _find_paths() -> dict[str, list[str]]:
         for name, definition in type.fields.items():
             inner = get_named_type(definition.type)
             needs = any(isinstance(each.type, GraphQLNonNull) for each in definition.args.values())
-            denied = REQUIRED.get(f"{type.name}.{name}") == ADMIN
+            denied = REQUIRED.get(f"{type.name}.{name}") in OPERATORS
             if not isinstance(inner, GraphQLObjectType) or needs or denied:
                 continue
             if inner.name not in paths:
@@ -240,7 +240,7 @@ class OperationWriter:
 
     def arguments(self, definition: GraphQLField, type: str, name: str) -> str:
         texts = []
-        is_admin = any(key.endswith(f".{name}") and REQUIRED[key] == ADMIN for key in REQUIRED)
+        is_admin = any(key.endswith(f".{name}") and REQUIRED[key] in OPERATORS for key in REQUIRED)
         drawn: dict[str, Any] = {}
         if "perPage" in definition.args:
             # Most are of another list, as filters and parents differ; those of REST are not.
