@@ -78,7 +78,7 @@ class PathRoute:
 
 
 class RouteTree:
-    """All paths in one tree of segments: to find one costs the same for any number."""
+    """All paths in one tree of segments, with at most two branches for each of a request."""
 
     def __init__(self, routes: Iterable[PathRoute]) -> None:
         self._tree: SegmentTree = {}
@@ -87,17 +87,10 @@ class RouteTree:
             for segment in route.segments:
                 branch = branch.setdefault(ANY_SEGMENT if segment.startswith("{") else segment, {})
             branch[END_OF_PATH] = route
-        _extend_literals(self._tree)
 
     def find(self, path_segments: Sequence[str | None]) -> PathRoute | None:
         """Return the route that fits; a literal segment goes before a parameter."""
-        branch: Any = self._tree
-        for segment in path_segments:
-            branch = branch.get(segment) or branch.get(ANY_SEGMENT)
-            if branch is None:
-                return None
-        route: PathRoute | None = branch.get(END_OF_PATH)
-        return route
+        return _find(self._tree, path_segments, 0)
 
 
 class PathRouter:
@@ -126,27 +119,16 @@ class PathRouter:
         await self._others(scope, receive, send)
 
 
-def _extend_literals(tree: SegmentTree) -> None:
-    """Add to each literal what follows a parameter in its place, so that no search turns back."""
-    after_any = tree.get(ANY_SEGMENT, {})
-    for segment, branch in tree.items():
-        if segment is not END_OF_PATH:
-            if segment is not ANY_SEGMENT:
-                _merge(branch, after_any)
-            _extend_literals(branch)
-
-
-def _merge(tree: SegmentTree, other: SegmentTree) -> None:
-    """Add the routes of another tree for which this one has none."""
-    after_any = tree.get(ANY_SEGMENT, {})
-    for segment, branch in sorted(other.items(), key=lambda item: item[0] is ANY_SEGMENT):
-        if segment is END_OF_PATH:
-            tree.setdefault(segment, branch)
-            continue
-        merged = tree.setdefault(segment, {})
-        if segment is not ANY_SEGMENT:
-            _merge(merged, after_any)  # parameters of this tree go before literals of the other
-        _merge(merged, branch)
+def _find(branch: SegmentTree, segments: Sequence[str | None], place: int) -> PathRoute | None:
+    """Return the route of the segments from a place; it turns back where a literal leads nowhere."""
+    if place == len(segments):
+        route: PathRoute | None = branch.get(END_OF_PATH)
+        return route
+    for key in (segments[place], ANY_SEGMENT):
+        following = branch.get(key)
+        if following is not None and (found := _find(following, segments, place + 1)) is not None:
+            return found
+    return None
 
 
 def split_path(scope: Scope) -> Sequence[str | None]:

@@ -66,6 +66,15 @@ def test_a_segment_that_is_named_sooner_goes_before_one_that_is_named_later(end:
     assert route is not None and route.path == paths[1]
 
 
+def test_paths_with_parameters_in_many_places_take_no_more_memory_than_they_have_segments() -> None:
+    forms = ("/a{}/{{b}}/{{c}}/x", "/{{a}}/b{}/{{c}}/y", "/{{a}}/{{b}}/c{}/z")
+    paths = [form.format(number) for form in forms for number in range(500)]
+    routes = RouteTree(PathRoute(path, {}) for path in paths)
+    for end, path in zip("xyz", paths[7::500], strict=True):
+        route = routes.find(["", "a7", "b7", "c7", end])
+        assert route is not None and route.path == path
+
+
 def test_a_named_segment_that_leads_nowhere_is_taken_as_any() -> None:
     assert found(b"/v1/maps/parse/units/u") == (
         "/v1/maps/{map}/units/{unit}",
