@@ -183,6 +183,8 @@ class EndpointHandler:
             if precondition is not None:
                 # Whether it holds tells of the list, so the key must be able to read that.
                 self.changed._check_requirements(caller)
+                if self.changed.guarded_parameters:
+                    self.changed._check_guarded_parameters(caller, request)
         variables, filters, fields = self._parse_url(request, read_too=precondition is not None)
         body = endpoint.body
         if body is not None:
@@ -249,17 +251,22 @@ class EndpointHandler:
         """
         variables, filters, fields = self._parse_url(request)
         path, path_params = self.endpoint.path, request.scope["path_params"]
+        if self.is_saved:
+            self._check_size(variables)
 
         async def check(context: Context) -> None:
+            url = RequestUrl(context.base_url, filters, fields, path, path_params)
             try:
                 data = await self._run_operation(variables, context)
+                response = await self._build_response(data, url, context.budget)
             except HttpError as error:
+                if error.status == 404:
+                    precondition.check(None)
+                    return
                 # The write has found the resource, so that only another write can be in the way.
                 raise UnavailableError(
                     error.message, error.cause or UnavailableCause.WRITE_CONFLICT
                 ) from error
-            url = RequestUrl(context.base_url, filters, fields, path, path_params)
-            response = await self._build_response(data, url, context.budget)
             precondition.check(compute_etag(bytes(response.body), response.raw_headers))
 
         return check

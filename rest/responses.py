@@ -595,12 +595,12 @@ class Precondition:
         ]
         return None if values == [None, None] else cls(*values)
 
-    def check(self, tag: str) -> None:
+    def check(self, tag: str | None) -> None:
         """Compare with the tag of the current representation, in any content coding.
 
-        `*` stands for any representation, so there is always one. Raises PreconditionFailedError.
+        None is for no representation, and `*` stands for any. Raises PreconditionFailedError.
         """
-        current = {etag_for_encoding(tag, encoding) for encoding in ENCODINGS}
+        current = {etag_for_encoding(tag, encoding) for encoding in ENCODINGS if tag}
         if self.if_match is not None and not self._matches(self.if_match, current, strongly=True):
             raise PreconditionFailedError(
                 "If-Match: must hold the ETag of the current list; it has changed, so read it again"
@@ -615,4 +615,4 @@ class Precondition:
         """Compare as RFC 9110, 8.8.3.2, defines: a weak tag never matches strongly."""
         tags = _ENTITY_TAG.findall(header)
         given = {tag for weak, tag in tags if not (weak and strongly)}
-        return header.strip() == "*" or not given.isdisjoint(current)
+        return bool(current) and (header.strip() == "*" or not given.isdisjoint(current))

@@ -410,6 +410,40 @@ async def test_a_write_is_compared_with_what_the_list_is_now(own_world: World) -
             assert found.status_code == 204
 
 
+CHANGED = """
+query Changed($group: ID!, $size: Int = 1, $ref: ReferenceFilter)
+@endpoint(path: "/v1/x/units/{group}", summary: "Changed", result: "unit") {
+  unit(id: $group) { id }
+  units(perPage: $size, reference: $ref) { data { floor { units(perPage: 1000) { data { id }
+  } } } }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "status"),
+    [
+        ("", {"If-Match": "*"}, 412),
+        ("", {"If-None-Match": "*"}, 204),
+        ("?size=100", {"If-None-Match": "*"}, 422),
+        (
+            "?ref=rentwell:1",
+            {"If-Match": "*", "Experimental-Flags": "unit-attributes-resource"},
+            400,
+        ),
+    ],
+)
+async def test_a_write_depends_on_what_the_list_answers(
+    own_world: World, query: str, headers: dict[str, str], status: int
+) -> None:
+    body = {"attribute": "yard", "asset": SEEN, "unit_id": UNIT}
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        client.headers.update(ALL_FLAGS)
+        text = (ASSIGNMENTS % "as: NONE").replace('"XAssignments"', '"Changed"') + CHANGED
+        await data_of(client, SAVE, {"documents": [text]})
+        found = await client.put(f"/v1/x/groups/view{query}", json=body, headers=headers)
+        assert found.status_code == status, found.text
+
+
 def assert_contains(found: Any, part: Any) -> None:
     """Check that a value has the members of another, and lists as long as there."""
     if isinstance(part, dict):
