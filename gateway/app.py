@@ -34,6 +34,7 @@ from gateway.server.admission import Admission
 from gateway.server.config import Application, SharedMemory
 from gateway.settings import Settings
 from gateway.state import GatewayState, open_state
+from resolvers.administration.endpoints import MAX_SAVED_TOGETHER
 from resolvers.request import threads
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context, get_tasks_without_deadline
@@ -134,7 +135,9 @@ class Gateway(Application):
         self.saved_endpoints = SavedEndpoints(
             self, lambda: self._built_in_handlers, self._require_state
         )
-        self.endpoint_editor = EndpointEditor(GRAPHQL_SCHEMA, settings.query_limits)
+        self.endpoint_editor = EndpointEditor(
+            GRAPHQL_SCHEMA, settings.query_limits, MAX_SAVED_TOGETHER
+        )
         self.stream_services = StreamServices(
             self, self.streams, self.admission, self._get_stream_keys, serialize_result
         )

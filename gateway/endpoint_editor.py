@@ -51,6 +51,8 @@ class EndpointEditor(NamedTuple):
 
     schema: GraphQLSchema
     limits: QueryLimits
+    most: int = MAX_ENDPOINTS
+    """How many may be saved together."""
 
     async def save(
         self,
@@ -118,7 +120,7 @@ class EndpointEditor(NamedTuple):
     def _read(self, documents: Mapping[str, str]) -> Sequence[Endpoint]:
         sources = [Source(text, name) for name, text in documents.items()]
         try:
-            return load_own_endpoints(sources, self.schema, self.limits)
+            return load_own_endpoints(sources, self.schema, self.limits, self.most)
         except InvalidEndpointsError as error:
             raise EndpointFaultsError(DOCUMENTS, error.faults) from error
 

@@ -120,7 +120,7 @@ class PathRouter:
 
 
 def _find(branch: SegmentTree, segments: Sequence[str | None], place: int) -> PathRoute | None:
-    """Return the route of the segments from a place; it turns back where a literal leads nowhere."""
+    """Return the route of what follows a place; turn back where a literal leads nowhere."""
     if place == len(segments):
         route: PathRoute | None = branch.get(END_OF_PATH)
         return route

@@ -428,13 +428,15 @@ class EndpointLoader:
                 raise GraphQLError(f"The name {node.name.value} is taken at {where}")
             definitions[node.name.value] = _Definition(node)
 
-    def finish(self, *, is_validated: bool) -> tuple[Endpoint, ...]:
+    def finish(self, *, is_validated: bool, most: int = MAX_OWN_ENDPOINTS) -> tuple[Endpoint, ...]:
         """Return the endpoints. Raises InvalidEndpointsError."""
+        if len(self.operations) > most:  # before any of them is read
+            place = _find_place([*self.operations.values()][most].node)
+            fault = Fault(*place, f"There may be {most:,} endpoints together at most")
+            raise InvalidEndpointsError([*self.faults, fault])
         endpoints: list[Endpoint] = []
-        for number, definition in enumerate(self.operations.values()):
+        for definition in self.operations.values():
             with self._reporting(_find_place(definition.node)):
-                if self.limits is not None and number == MAX_OWN_ENDPOINTS:
-                    raise GraphQLError(f"There may be {MAX_OWN_ENDPOINTS:,} endpoints at most")
                 endpoints += self._read_operation(definition, is_validated=is_validated)
         if is_validated:
             self._report_clashes(endpoints)
@@ -458,7 +460,8 @@ class EndpointLoader:
             place = _find_place(node)
         elif error.source and error.locations:
             place = Place(error.source.name, *error.locations[0])
-        self.faults.append(Fault(*place, error.message))
+        message = " ".join(error.message.splitlines())  # so that a fault is one line
+        self.faults.append(Fault(*place, message))
 
     def _report_clashes(self, endpoints: Sequence[Endpoint]) -> None:
         others = () if self.limits is None else built_in_endpoints()
@@ -492,7 +495,8 @@ class EndpointLoader:
             if is_validated:
                 self._validate(reached, None)  # which says the same, and all else
             if len(self.faults) == count:
-                raise
+                message = "What @endpoint needs must be written out, without variables"
+                raise GraphQLError(message, find_directive(node, "endpoint")) from None
             return
         if options is None:
             raise GraphQLError(_MISSING)

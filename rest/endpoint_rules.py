@@ -29,6 +29,7 @@ from graphql import (
 from rest.bodies import DOCUMENT_BODIES, MAX_BODY_BYTES, build_reader
 from rest.endpoint_files import (
     HAS_BODY,
+    MAX_OWN_ENDPOINTS,
     Endpoint,
     EndpointLoader,
     Result,
@@ -63,9 +64,12 @@ _TITLE = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 def load_own_endpoints(
-    sources: Iterable[Source], schema: GraphQLSchema, limits: QueryLimits
+    sources: Iterable[Source],
+    schema: GraphQLSchema,
+    limits: QueryLimits,
+    most: int = MAX_OWN_ENDPOINTS,
 ) -> tuple[Endpoint, ...]:
-    """Return the endpoints of an operator's files: their operations with `@endpoint`.
+    """Return the endpoints of an operator's files: their operations with `@endpoint`, up to `most`.
 
     Other operations, and fragments that no endpoint reaches, may be wrong. Each endpoint is within
     the limits of one request to `/graphql`, at least for the cheapest one, and fits the schema and
@@ -74,7 +78,7 @@ def load_own_endpoints(
     """
     loader = EndpointLoader(schema, limits, find_faults)
     loader.read(sources)
-    return loader.finish(is_validated=True)
+    return loader.finish(is_validated=True, most=most)
 
 
 def find_faults(

@@ -20,7 +20,6 @@ from storage.records.paging import Page
 MAX_SAVED_TOGETHER = 100
 """Documents of one request, and endpoints in them: each takes 10 ms."""
 MAX_CHARACTERS_TOGETHER = 250_000
-_DIRECTIVE = "@endpoint"
 
 
 class SavedEndpoints(NamedTuple):
@@ -137,12 +136,6 @@ def _check_sizes(documents: Sequence[str]) -> None:
         raise InvalidInputError(
             documents=f"must have at most {MAX_CHARACTERS_TOGETHER:,} characters together,"
             f" not {characters:,}"
-        )
-    count = sum(text.count(_DIRECTIVE) for text in documents)
-    if count > MAX_SAVED_TOGETHER:
-        raise InvalidInputError(
-            documents=f"must have at most {MAX_SAVED_TOGETHER} endpoints, not {count}: save more of"
-            " them by several requests, or by floorgate endpoints apply"
         )
 
 

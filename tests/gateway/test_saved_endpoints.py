@@ -84,6 +84,15 @@ async def test_a_saved_operation_is_an_endpoint(client: httpx.AsyncClient) -> No
     assert page.json()["data"][0].keys() == {"id", "floor_id"}
 
 
+async def test_at_most_a_hundred_endpoints_are_saved_together(client: httpx.AsyncClient) -> None:
+    texts = [
+        f'query X{n} @ # a comment\n endpoint(path: "/v1/x/{n}", summary: "X") {{ __typename }}'
+        for n in range(101)
+    ]
+    [fault] = (await errors_of(client, "\n".join(texts), dryRun=True))["fields"]["documents"]
+    assert fault == "documents[0]:201:1: There may be 100 endpoints together at most"
+
+
 async def test_a_page_leads_to_the_others(client: httpx.AsyncClient) -> None:
     await save(client, UNITS.replace("$floor: ID!", "$floor: ID").replace("floors/{floor}/", ""))
     expected = (await client.get("/v1/units", params={"per-page": 10_000})).json()["data"]

@@ -310,6 +310,7 @@ def test_own_files_may_have_other_operations_and_fragments() -> None:
 def own_faults_of(*texts: str) -> list[str]:
     with pytest.raises(InvalidEndpointsError) as caught:
         load_own(*texts)
+    assert str(caught.value).splitlines() == [*map(str, caught.value.faults)]
     return [str(fault).removeprefix("0.graphql:") for fault in caught.value.faults]
 
 
@@ -363,6 +364,14 @@ CLOSE = "setClosures(input: {map: 1, doors: $a}) { map { id } }"
         (
             f'query Q @endpoint(method: PUT, path: "q", summary: "", tag: "\\u0007") {UNIT}',
             ["1:19: PUT is a mutation", "1:32: The path", "1:43: `summary`", "1:56: `tag`"],
+        ),
+        (
+            f'query Q($a: String!) @endpoint(path: "/v1/x/q", summary: $a) {UNIT}',
+            ["1:22: What @endpoint needs must be written out"],
+        ),
+        (
+            f'query Q @endpoint(path: {{ a: {{ b: 1 }} }}, summary: "Q") {UNIT}',
+            ["1:1: String cannot represent a non string value: {"],
         ),
         (
             f'query Q($a: String) @endpoint(path: "/v1/x/q", summary: "Q", description: $a) {UNIT}',
@@ -491,7 +500,9 @@ def test_the_aliases_of_snake_case_names_are_not_counted() -> None:
 
 def test_at_most_two_thousand_endpoints_are_read() -> None:
     texts = [f'query Q{n} @endpoint(path: "/v1/x/q{n}", summary: "Q") {UNIT}' for n in range(2_001)]
-    assert own_faults_of("\n".join(texts)) == ["2001:1: There may be 2,000 endpoints at most"]
+    assert own_faults_of("\n".join(texts)) == [
+        "2001:1: There may be 2,000 endpoints together at most"
+    ]
 
 
 if __name__ == "__main__":
