@@ -54,11 +54,14 @@ OWN_PATHS: Final = "/v1/x/"
 """What the paths of operators' endpoints begin with."""
 MAX_PATH_CHARACTERS: Final = 200
 MAX_NAME_CHARACTERS: Final = 100
-MAX_CHARACTERS: Final = {"summary": 200, "description": 10_000, "tag": 100}
+_MAX_CHARACTERS: Final = {"summary": 200, "description": 10_000, "tag": 100}
 """Bounds of texts by the argument of `@endpoint` or `@body` that they are."""
 _FORMS_OF_BUILT_IN: Final = (ResponseForm.MATRIX, ResponseForm.DRAWING, ResponseForm.PICTURE)
-_LITERAL = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._~-]+")
-_PARAMETER = re.compile(r"\{[a-z][a-z0-9]*(-[a-z0-9]+)*\}")
+_SEGMENT = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._~-]+|\{[a-z][a-z0-9]*(-[a-z0-9]+)*\}")
+_PATH_RULE: Final = (
+    f"The path must be {OWN_PATHS} and segments of A-Z, a-z, 0-9, '.', '_', '~' and '-', or "
+    f"different parameters such as {{group-id}}: at most {MAX_PATH_CHARACTERS} characters"
+)
 _QUERY_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
 _TITLE = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
@@ -132,45 +135,30 @@ def _find_option_faults(
             yield _at(node, name, f"`{name}` is for built-in endpoints")
     if (form := options.get("as")) in _FORMS_OF_BUILT_IN:
         yield _at(node, "as", f"`as: {form.name}` is for built-in endpoints; leave it out")
-    if fault := _find_path_fault(options["path"]):
-        yield _at(node, "path", fault)
+    path = options["path"]
+    segments = path.removeprefix(OWN_PATHS).split("/")
+    parameters = [each for each in segments if each.startswith("{")]
+    if not (
+        path.startswith(OWN_PATHS)
+        and len(path) <= MAX_PATH_CHARACTERS
+        and all(map(_SEGMENT.fullmatch, segments))
+        and len({*parameters}) == len(parameters)
+    ):
+        yield _at(node, "path", f"{_PATH_RULE}, not {path[:MAX_PATH_CHARACTERS]!r}")
     if "sunset" in options and "deprecated" not in options:
         yield _at(node, "sunset", "`sunset` needs `deprecated`, from when on it should not be used")
-
-
-def _find_path_fault(path: str) -> str | None:
-    if not path.startswith(OWN_PATHS):
-        return f"The path must begin with {OWN_PATHS}, and {path[:MAX_PATH_CHARACTERS]!r} does not"
-    if len(path) > MAX_PATH_CHARACTERS:
-        return f"The path must have at most {MAX_PATH_CHARACTERS} characters, not {len(path)}"
-    segments = path.removeprefix(OWN_PATHS).split("/")
-    for each in segments:
-        if not each:
-            return "A path has no empty segment, and no slash at its end"
-        if "{" in each or "}" in each:
-            if not _PARAMETER.fullmatch(each):
-                return f"A parameter is a whole segment such as {{group-id}}, not {each!r}"
-            if segments.count(each) > 1:
-                return f"A path has each parameter once; {each} is repeated"
-        elif not _LITERAL.fullmatch(each):
-            plain = "A-Z, a-z, 0-9, '.', '_', '~' and '-'"
-            return f"A path has segments of {plain}, or {{parameters}}, not {each!r}"
-    return None
 
 
 def _find_text_faults(
     node: OperationDefinitionNode, options: Mapping[str, Any], directive: str = "endpoint"
 ) -> Iterator[GraphQLError]:
-    for name, maximum in MAX_CHARACTERS.items():
+    for name, maximum in _MAX_CHARACTERS.items():
         text = options.get(name, "-") or ""
-        if len(text) > maximum:
-            message = f"`{name}` must have at most {maximum:,} characters, not {len(text):,}"
-            yield _at(node, name, message, directive)
-        allowed = "\n\t" if name == "description" else ""
-        if any(unicodedata.category(each) in ("Cc", "Cs") for each in text if each not in allowed):
-            yield _at(node, name, f"`{name}` must have no control characters", directive)
-        if not text.strip():
-            yield _at(node, name, f"`{name}` must not be blank", directive)
+        controls = [each for each in text if unicodedata.category(each) in ("Cc", "Cs")]
+        allowed = {"\n", "\t"} if name == "description" else set()
+        if not text.strip() or len(text) > maximum or not allowed.issuperset(controls):
+            message = f"`{name}` must have 1 to {maximum:,} characters, not all of them blank"
+            yield _at(node, name, f"{message}, and no control characters", directive)
 
 
 def _find_body_faults(

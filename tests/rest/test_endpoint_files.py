@@ -271,8 +271,8 @@ def test_all_faults_of_all_files_are_named() -> None:
     ]
     other = HEAD.replace("query Q", "query R")
     assert faults_of(f"{HEAD} {UNIT}", f"\n{other} {UNIT}") == [
-        "0.graphql:1:1: GET /v1/x/q is the address of R",
-        "1.graphql:2:1: GET /v1/x/q is the address of Q",
+        "0.graphql:1:1: GET /v1/x/q collides with GET /v1/x/q of R: the same addresses fit both",
+        "1.graphql:2:1: GET /v1/x/q collides with GET /v1/x/q of Q: the same addresses fit both",
     ]
 
 
@@ -314,34 +314,24 @@ def own_faults_of(*texts: str) -> list[str]:
     return [str(fault).removeprefix("0.graphql:") for fault in caught.value.faults]
 
 
-PATH = "The path must begin with /v1/x/, and"
-SEGMENT = "A path has segments of A-Z, a-z, 0-9, '.', '_', '~' and '-', or {parameters}, not"
-
-
 @pytest.mark.parametrize(
-    ("path", "fault"),
+    "path",
     [
-        ("/v1/units", f"{PATH} '/v1/units' does not"),
-        ("/v1/x", f"{PATH} '/v1/x' does not"),
-        ("/v1/x/", "A path has no empty segment, and no slash at its end"),
-        ("/v1/x/a//b", "A path has no empty segment, and no slash at its end"),
-        ("/v1/x/a/", "A path has no empty segment, and no slash at its end"),
-        ("/v1/x/..", f"{SEGMENT} '..'"),
-        ("/v1/x/a b", f"{SEGMENT} 'a b'"),
-        ("/v1/x/caf\u00e9", f"{SEGMENT} 'caf\u00e9'"),
-        ("/v1/x/%2e", f"{SEGMENT} '%2e'"),
-        ("/v1/x/q?a", f"{SEGMENT} 'q?a'"),
-        ("/v1/x/{a}.json", "A parameter is a whole segment such as {group-id}, not '{a}.json'"),
-        ("/v1/x/{unitId}", "A parameter is a whole segment such as {group-id}, not '{unitId}'"),
-        ("/v1/x/{}", "A parameter is a whole segment such as {group-id}, not '{}'"),
-        ("/v1/x/{a}/{a}", "A path has each parameter once; {a} is repeated"),
-        ("/v1/x/" + "a" * 200, "The path must have at most 200 characters, not 206"),
-        ("/v1/x/{b}", "{b} of /v1/x/{b} has no variable: declare $b: ID!"),
+        *("/v1/units", "/v1/x", "/v1/x/", "/v1/x/a//b", "/v1/x/a/", "/v1/x/..", "/v1/x/a b"),
+        *("/v1/x/caf\u00e9", "/v1/x/%2e", "/v1/x/q?a", "/v1/x/{a}.json", "/v1/x/{unitId}"),
+        *("/v1/x/{}", "/v1/x/{a}/{a}", "/v1/x/" + "a" * 200),
     ],
 )
-def test_a_path_is_below_its_own_prefix_and_plain(path: str, fault: str) -> None:
+def test_a_path_is_below_its_own_prefix_and_plain(path: str) -> None:
     text = f'query Q($a: ID!) @endpoint(path: "{path}", summary: "Q") {{ unit(id: $a) {{ id }} }}'
-    assert f"1:28: {fault}" in own_faults_of(text)
+    found = own_faults_of(text)
+    assert found[0].startswith("1:28: The path must be /v1/x/ and segments of A-Z,")
+    assert f", not {path[:200]!r}" in found[0]
+
+
+def test_a_parameter_of_a_path_is_a_variable() -> None:
+    text = f'query Q @endpoint(path: "/v1/x/{{b}}", summary: "Q") {UNIT}'
+    assert own_faults_of(text) == ["1:19: {b} of /v1/x/{b} has no variable: declare $b: ID!"]
 
 
 GET = '@endpoint(path: "/v1/x/q", summary: "Q")'
