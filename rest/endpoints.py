@@ -149,9 +149,9 @@ class EndpointHandler:
         self.is_cacheable = self.operation.is_query and not is_document
         are_ids = all(source.definition.rules == (ID,) for source in self.inputs.path.values())
         are_checked = are_ids and self.inputs.operation.are_checked_alone
-        # What a body has is checked by make_response, and all else where it is read.
-        are_checked_by_body = not self.is_saved or self.inputs.operation.are_all_found
-        self.has_checked_inputs = are_checked or (body is not None and are_checked_by_body)
+        # What a body has is checked by make_response, and all else where it is read; what operators
+        # write out beside it is checked by its field.
+        self.has_checked_inputs = are_checked or (body is not None and not self.is_saved)
 
     def with_service(self, service: RequestServices) -> "EndpointHandler":
         """Return a handler of the same endpoint with other services."""
@@ -225,7 +225,7 @@ class EndpointHandler:
             self.service.depend_on(self.endpoint, context)
             context.budget.max_bytes = self.service.executor.limits.response_bytes
             cost = self._check_size(variables)
-        if self.endpoint.body is not None:
+        elif self.endpoint.body is not None:
             await self._check_inputs(variables, self.endpoint.body)
         work = self._run_operation(variables, context)
         if self.operation.is_query:

@@ -68,16 +68,12 @@ class OperationInputs:
         collector = _VariableUses(graphql.TypeInfo(schema))
         graphql.visit(operation.document, graphql.TypeInfoVisitor(collector.types, collector))
         self._uses, self._has_values = collector.uses, collector.has_values
-        self._has_literals = collector.has_literals
-        by_field: dict[int, list[_VariableUse]] = {}
+        by_field: dict[tuple[str, Callable[..., Any]], list[_VariableUse]] = {}
         for use in collector.uses:
             if use.resolver is not None:
-                by_field.setdefault(use.field_number, []).append(use)
-        resolvers = {use.resolver for use in collector.uses if use.resolver is not None}
-        checks = {resolver: FieldChecks(resolver) for resolver in resolvers}
-        self._fields = [
-            (checks[uses[0].resolver], uses) for uses in by_field.values() if uses[0].resolver
-        ]
+                by_field.setdefault((use.field_name, use.resolver), []).append(use)
+        checks = {resolver: FieldChecks(resolver) for _, resolver in by_field}
+        self._fields = [(checks[resolver], uses) for (_, resolver), uses in by_field.items()]
         self.by_variable: dict[str, Input] = {}
         self._with_default: set[str] = set()
         for node in operation.node.variable_definitions or ():
@@ -85,13 +81,11 @@ class OperationInputs:
             assert graphql.is_input_type(type)
             use = next(
                 (use for use in collector.uses if use.variable == name),
-                _build_part(name, graphql.GraphQLArgument(type)),  # there is no other use
+                _VariableUse(name, graphql.GraphQLArgument(type), ""),  # a part of a scalar
             )
             argument = copy(use.argument)
             if isinstance(type, graphql.GraphQLNonNull):  # where the argument may be null
                 argument.type, argument.default_value = type, graphql.Undefined
-            elif use.is_part:
-                argument.type = type
             if node.default_value is not None:  # of the variable, in place of the argument's
                 self._with_default.add(name)
                 argument.default_value = graphql.value_from_ast_untyped(node.default_value)
@@ -114,12 +108,6 @@ class OperationInputs:
         is_each_fed_once = len(set(fed)) == len(fed) and others.isdisjoint(fed)
         return is_each_fed_once and not (self._has_values or has_joint_rules)
 
-    @cached_property
-    def are_all_found(self) -> bool:
-        """True if `find_errors` finds all that is wrong with the arguments of fields."""
-        is_part = any(use.is_part for use in self._uses)
-        return not (is_part or self._has_literals or self._with_default)
-
     def to_variable(self, path: str, field: str | None = None) -> str:
         """Return a path in an argument as one in the variable that feeds that part of it.
 
@@ -140,13 +128,12 @@ class OperationInputs:
         """Return the errors of some variables, as the fields that they feed would."""
         errors: list[InputViolation] = []
         for checks, uses in self._fields:
-            # Of values that are written out, rules for several of them together know nothing.
-            is_partial = isinstance(variables, PartialInput) or not self.are_all_found
-            values = PartialInput() if is_partial else checks.defaults.copy()
-            given = [use for use in uses if use.variable in variables]
-            for use in given:
-                use.put(variables[use.variable], values)
-            if given:
+            is_partial = isinstance(variables, PartialInput)
+            values: dict[str, Any] = PartialInput() if is_partial else {}
+            for use in uses:
+                if use.variable in variables:
+                    use.put(variables[use.variable], values)
+            if values:
                 field = uses[0].field_name
                 errors += [
                     error._replace(path=self.to_variable(error.path, field))
@@ -170,21 +157,16 @@ class _VariableUse(NamedTuple):
 
     variable: str
     argument: graphql.GraphQLArgument | graphql.GraphQLInputField
-    name: str
-    """The argument's name in the schema."""
     parameter: str
     """The argument's name in the resolver."""
-    resolver: Callable[..., Any] | None
+    resolver: Callable[..., Any] | None = None
+    """None if no rule of the argument is one of the variable."""
     members: tuple[str, ...] = ()
     """The names of the members of the argument that lead to the variable."""
     path: str = ""
     """Where the variable is in the arguments, as errors say it; empty if no error can be there."""
-    field_number: int = 0
-    """Tells the fields of an operation apart."""
     field_name: str = ""
     """The name of the field in the result."""
-    is_part: bool = False
-    """True of an item of a list that the operation writes out, or of what is in it."""
 
     def put(self, value: Any, arguments: dict[str, Any]) -> None:
         """Put the variable's value where it belongs in a resolver's arguments."""
@@ -202,14 +184,10 @@ class _VariableUses(graphql.Visitor):
         self.uses: list[_VariableUse] = []
         self.has_values = False
         """True if an argument of a field is anything but a variable."""
-        self.has_literals = False
-        """True if an argument of a field has a part that is neither an object nor a variable."""
-        self._field_number = 0
         self._field_name = ""
 
     def enter_field(self, node: graphql.FieldNode, *_: Any) -> None:
         # The arguments of a field are visited before the fields that are selected of it.
-        self._field_number += 1
         self._field_name = (node.alias or node.name).value
 
     def enter_argument(self, node: graphql.ArgumentNode, *_: Any) -> None:
@@ -222,24 +200,10 @@ class _VariableUses(graphql.Visitor):
             name = node.name.value
             parameter = definition.python_name if definition else name
             self.has_values |= not isinstance(node.value, graphql.VariableNode)
-            self.has_literals |= _has_literals(node.value)
             use = _VariableUse(
-                "",
-                argument,
-                name,
-                parameter,
-                _resolver_of(field),
-                path=name,
-                field_number=self._field_number,
-                field_name=self._field_name,
+                "", argument, parameter, _resolver_of(field), (), name, self._field_name
             )
             self.uses += _iter_uses(node.value, use)
-
-
-def _has_literals(node: graphql.ValueNode) -> bool:
-    if isinstance(node, graphql.ObjectValueNode):
-        return any(_has_literals(member.value) for member in node.fields)
-    return not isinstance(node, graphql.VariableNode)
 
 
 def _iter_uses(node: graphql.ValueNode, place: _VariableUse) -> Iterator[_VariableUse]:
@@ -248,13 +212,12 @@ def _iter_uses(node: graphql.ValueNode, place: _VariableUse) -> Iterator[_Variab
     if isinstance(node, graphql.VariableNode):
         yield place._replace(variable=node.name.value)
     elif isinstance(node, graphql.ListValueNode) and isinstance(nullable, graphql.GraphQLList):
+        text = meaning_of(place.argument)
+        item_argument = graphql.GraphQLArgument(nullable.of_type, description=text)
         for number, item in enumerate(node.values):
-            # The rules are those of the list.
-            inner = graphql.GraphQLArgument(
-                nullable.of_type, description=meaning_of(place.argument)
-            )
-            path = f"{place.path}[{number}]"
-            yield from _iter_uses(item, _build_part("", inner, path, place.field_name))
+            path = f"{place.path}[{number}]"  # the rules are those of the list
+            inner = place._replace(argument=item_argument, resolver=None, path=path)
+            yield from _iter_uses(item, inner)
     elif isinstance(node, graphql.ObjectValueNode) and isinstance(
         nullable, graphql.GraphQLInputObjectType
     ):
@@ -270,22 +233,13 @@ def _iter_uses(node: graphql.ValueNode, place: _VariableUse) -> Iterator[_Variab
             )
 
 
-def _build_part(
-    variable: str, argument: graphql.GraphQLArgument, path: str = "", field_name: str = ""
-) -> _VariableUse:
-    """Return the use of a variable that no rule of an argument can be checked for before."""
-    return _VariableUse(
-        variable, argument, "", "", None, path=path, field_name=field_name, is_part=True
-    )
-
-
 def _build_condition(variable: str, field: graphql.GraphQLField | None) -> _VariableUse:
     """Return the use of a variable that says whether a field is included; it is not by default."""
     description = f"Whether to include `{variable}`. {meaning_of(field) if field else ''}".strip()
     argument = graphql.GraphQLArgument(
         graphql.GraphQLBoolean, default_value=False, description=description
     )
-    return _VariableUse(variable, argument, variable, variable, None)
+    return _VariableUse(variable, argument, "")
 
 
 def _resolver_of(field: graphql.GraphQLField) -> Callable[..., Any] | None:

@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Itera
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import wraps
-from inspect import Parameter, isasyncgenfunction, signature
+from inspect import isasyncgenfunction, signature
 from types import NoneType
 from typing import (
     Annotated,
@@ -526,12 +526,8 @@ class FieldChecks:
         """Maps a parameter to its GraphQL name and its checks."""
         self.requirements: dict[str, Requirement] = {}
         """Maps a parameter to what callers need that give it."""
-        self.defaults: dict[str, Any] = {}
-        """The values of parameters that are not given."""
         for parameter in signature(resolver).parameters.values():
             name, definition = read_annotation(parameter.annotation)
-            if parameter.default is not Parameter.empty:
-                self.defaults[parameter.name] = parameter.default
             if definition.requirement is not None:
                 self.requirements[parameter.name] = definition.requirement
             if finders := [*_iter_checks(parameter.annotation, definition.rules)]:

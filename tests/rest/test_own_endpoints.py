@@ -330,7 +330,7 @@ async def test_rules_of_several_values_are_checked_where_all_are_known(
     assert wrong.json()["fields"] == {"sources[1]": ["must have both x and y, or neither"]}
     data["targets"] = [{"x": 1}]
     wrong = await served.request("POST", "/v1/x/q", json={"data": data})
-    assert [*wrong.json()["fields"]] == ["data.targets[0]"]
+    assert [*wrong.json()["fields"]] == ["sources[1]", "data.targets[0]"]
 
 
 async def test_a_drawing_is_read_within_the_limits_of_a_body(directory: Directory) -> None:
