@@ -192,9 +192,10 @@ class _VariableUses(graphql.Visitor):
 
     def enter_argument(self, node: graphql.ArgumentNode, *_: Any) -> None:
         field, argument = self.types.get_field_def(), self.types.get_argument()
-        if self.types.get_directive() is not None:
+        if (directive := self.types.get_directive()) is not None:
             if isinstance(node.value, graphql.VariableNode):
-                self.uses.append(_build_condition(node.value.name.value, field))
+                verb = "leave out" if directive.name == "skip" else "include"
+                self.uses.append(_build_condition(node.value.name.value, field, verb))
         elif field is not None and argument is not None:
             definition = argument.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
             name = node.name.value
@@ -233,9 +234,9 @@ def _iter_uses(node: graphql.ValueNode, place: _VariableUse) -> Iterator[_Variab
             )
 
 
-def _build_condition(variable: str, field: graphql.GraphQLField | None) -> _VariableUse:
-    """Return the use of a variable that says whether a field is included; it is not by default."""
-    description = f"Whether to include `{variable}`. {meaning_of(field) if field else ''}".strip()
+def _build_condition(variable: str, field: graphql.GraphQLField | None, verb: str) -> _VariableUse:
+    """Return the use of a variable that says whether to include a field, or to leave it out."""
+    description = f"Whether to {verb} `{variable}`. {meaning_of(field) if field else ''}".strip()
     argument = graphql.GraphQLArgument(
         graphql.GraphQLBoolean, default_value=False, description=description
     )

@@ -38,6 +38,19 @@ def contract_of(text: str) -> str:
     return build_contract(endpoint, GRAPHQL_SCHEMA)
 
 
+def test_a_condition_is_described_as_the_directive_has_it() -> None:
+    text = (
+        'query Brief($brief: Boolean!, $unit: ID!) @endpoint(path: "/v1/x/{unit}", summary: "Get")'
+        " { unit(id: $unit) { id name @skip(if: $brief) } }"
+    )
+    [brief] = [
+        each
+        for each in json.loads(contract_of(text))["operation"]["parameters"]
+        if each.get("name") == "brief"
+    ]
+    assert brief["description"].startswith("Whether to leave out `brief`.")
+
+
 def errors_of(schema: Any, value: object) -> list[str]:
     whole = {**schema, "components": COMPONENTS}
     validator = jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
