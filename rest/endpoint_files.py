@@ -241,12 +241,8 @@ def read_folder() -> Iterator[Source]:
         yield Source(path.read_text("utf-8"), path.name)
 
 
-class _Edit(NamedTuple):
-    """A part of a file, from one offset to another, and the text in its place."""
-
-    start: int
-    end: int
-    text: str
+_Edit: TypeAlias = tuple[int, int, str]
+"""A part of a file, from one offset to another, and the text in its place."""
 
 
 class _Definition:
@@ -256,7 +252,7 @@ class _Definition:
         self.node = node
         self.spreads: dict[str, None] = {}
         """The names of the fragments in it."""
-        self._edits = [_Edit(*_place(each), "") for each in _iter_own_directives(node)]
+        self._edits = [(*_place(each), "") for each in _iter_own_directives(node)]
         self._name_fields(node.selection_set)
 
     def _name_fields(self, selection_set: SelectionSetNode) -> None:
@@ -267,7 +263,7 @@ class _Definition:
                 name = _response_name(node)
                 if node.alias is None and name != node.name.value:
                     start, _ = _place(node)
-                    self._edits.append(_Edit(start, start, f"{name}: "))
+                    self._edits.append((start, start, f"{name}: "))
             if isinstance(node, FieldNode | InlineFragmentNode) and node.selection_set is not None:
                 self._name_fields(node.selection_set)
 
@@ -280,11 +276,16 @@ class _Definition:
     def write(self, name: str, page: FieldNode | None) -> str:
         """Return the text with the edits, under a name, and with `paging` in a page of it."""
         assert self.node.name is not None
-        edits = [_Edit(*_place(self.node.name), name), *self._edits]
+        edits: list[_Edit] = [(*_place(self.node.name), name), *self._edits]
         if page is not None and page.selection_set is not None:
             start = _place(page.selection_set)[0] + 1
-            edits.append(_Edit(start, start, f" {_PAGING}"))
-        return _apply(edits, _body(self.node), *_place(self.node))
+            edits.append((start, start, f" {_PAGING}"))
+        body, (place, end) = _body(self.node), _place(self.node)
+        pieces: list[str] = []
+        for start, after, text in sorted(edits):
+            pieces += body[place:start], text
+            place = after
+        return "".join(pieces) + body[place:end]
 
 
 class _ResponseNames(Visitor):
@@ -305,15 +306,6 @@ class _ResponseNames(Visitor):
             selection_set = replace(selection_set, selections=both)
         alias = node.alias or NameNode(value=_response_name(node), loc=node.name.loc)
         return replace(node, alias=alias, selection_set=selection_set)
-
-
-def _apply(edits: Iterable[_Edit], text: str, start: int, end: int) -> str:
-    """Return the part of a text between two offsets, with edits."""
-    pieces: list[str] = []
-    for edit in sorted(edits):
-        pieces += text[start : edit.start], edit.text
-        start = edit.end
-    return "".join(pieces) + text[start:end]
 
 
 def _iter_own_directives(
@@ -464,9 +456,9 @@ class EndpointLoader:
         self.faults.append(Fault(*place, message))
 
     def _report_clashes(self, endpoints: Sequence[Endpoint]) -> None:
-        others = () if self.limits is None else built_in_endpoints()
-        known = [each.address for each in (*others, *endpoints)]
+        known = [each.address for each in endpoints]
         if self.limits is not None:  # they may change an endpoint that is not in these files
+            known += [each.address for each in built_in_endpoints()]
             names = {each.name for each in known}
             known = [each if each.changes in names else each._replace(changes="") for each in known]
         clashes = find_clashes(known)

@@ -46,7 +46,7 @@ from rest.parameters import (
     list_names,
 )
 from rest.responses import DATA, TOTAL_COUNT, DataForm, Form, ListForm, NoBodyForm, PageForm
-from schema.definitions import is_page, takes_precondition
+from schema.definitions import is_page
 from schema.endpoint_directives import HttpMethod, ResponseForm
 from schema.query_limits import QueryLimits
 
@@ -57,13 +57,14 @@ MAX_NAME_CHARACTERS: Final = 100
 _MAX_CHARACTERS: Final = {"summary": 200, "description": 10_000, "tag": 100}
 """Bounds of texts by the argument of `@endpoint` or `@body` that they are."""
 _FORMS_OF_BUILT_IN: Final = (ResponseForm.MATRIX, ResponseForm.DRAWING, ResponseForm.PICTURE)
+_CONDITIONAL: Final = ("assignUnitAttributes", "unassignUnitAttributes", "setClosures")
+"""The mutations that write only if the precondition of their request holds."""
 _SEGMENT = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._~-]+|\{[a-z][a-z0-9]*(-[a-z0-9]+)*\}")
 _PATH_RULE: Final = (
     f"The path must be {OWN_PATHS} and segments of A-Z, a-z, 0-9, '.', '_', '~' and '-', or "
     f"different parameters such as {{group-id}}: at most {MAX_PATH_CHARACTERS} characters"
 )
 _QUERY_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
-_TITLE = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 def load_own_endpoints(
@@ -105,9 +106,8 @@ def find_faults(
         yield from _find_body_faults(node, options["method"], body)
     yield from _find_variable_faults(schema, node, options["method"], path_variables, names)
     if "changes" in options:
-        fields = getattr(schema.get_root_type(node.operation), "fields", {})
-        roots = [getattr(each, "name", None) for each in node.selection_set.selections]
-        if len(roots) != 1 or not takes_precondition(fields.get(roots[0] and roots[0].value)):
+        fields = [getattr(each, "name", None) for each in node.selection_set.selections]
+        if len(fields) != 1 or not (fields[0] and fields[0].value in _CONDITIONAL):
             yield _at(node, "changes", "`changes` is for one mutation of closures or attributes")
     if result is not None and form is not None:
         yield from _find_result_faults(node, result, form)
@@ -168,9 +168,6 @@ def _find_body_faults(
         yield _at(node, "", f"A {method} has no body: remove @body", "body")
     if not 1 <= options["maxBytes"] <= MAX_BODY_BYTES:
         yield _at(node, "maxBytes", f"`maxBytes` must be from 1 to {MAX_BODY_BYTES}", "body")
-    if not _TITLE.fullmatch(options.get("title", "Body")):
-        message = "`title` must be 1 to 100 letters, digits, '.', '_' or '-'"
-        yield _at(node, "title", message, "body")
 
 
 def _find_variable_faults(
@@ -241,7 +238,7 @@ def _fits_query(type: GraphQLInputType) -> bool:
 
 
 def _fits_segment(type: GraphQLInputType) -> bool:
-    return _is_text(type) and str(type) not in ("Boolean", "Float")
+    return _is_text(type) and str(type) not in ("Boolean", "Float", "Int")
 
 
 def _is_text(type: object) -> bool:

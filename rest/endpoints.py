@@ -7,7 +7,6 @@ from functools import cached_property, partial
 from typing import Any, Protocol, TypeAlias
 
 import orjson
-from graphql import get_named_type
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Scope
@@ -17,7 +16,7 @@ from rest.bodies import BodyShapeError, JsonBody, RequestBody, read_request_body
 from rest.dispatch import Handler, PathRoute, run_while_connected
 from rest.endpoint_files import Endpoint, built_in_endpoints
 from rest.errors import HttpError, from_graphql_error, invalid_input_error, not_found_error
-from rest.parameters import FIELDS, EndpointInputs, QueryParameter
+from rest.parameters import FIELDS, EndpointInputs
 from rest.responses import (
     DATA,
     ENCODED_RESPONSE_HEADERS,
@@ -133,11 +132,6 @@ class EndpointHandler:
         self.parameter_names |= {
             variable: name for name, variable in endpoint.path_parameters.items()
         }
-        self.path_numbers = [
-            QueryParameter(source, name)
-            for name, source in self.inputs.path.items()
-            if get_named_type(source.type).name == "Int"
-        ]
         self.known_parameters = [
             name for parameter in self.inputs.all_query for name in parameter.names
         ]
@@ -295,12 +289,6 @@ class EndpointHandler:
             if not value:  # no record has an empty id, as in `/v1/assets/`
                 raise not_found_error()
             variables[variable] = value
-        for parameter in self.path_numbers:
-            try:
-                value = parameter.parse(variables[parameter.input.variable])
-            except ValueError as error:
-                raise invalid_input_error({parameter.name: [str(error)]}) from error
-            variables[parameter.input.variable] = value
         return variables, filters, fields and tuple(fields)
 
     async def _read_body(self, request: Request, body: RequestBody) -> dict[str, Any]:

@@ -22,9 +22,6 @@ MEANING = "meaning"
 NULL_ON_ERROR = "null_on_error"
 """Key of strawberry's metadata: whether a field is null only if it has an error."""
 
-TAKES_PRECONDITION = "takes_precondition"
-"""Key of strawberry's metadata: whether a mutation checks the precondition of its request."""
-
 PAGE_EDGES_FIELD = "edges"
 EDGE_NODE_FIELD = "node"
 UNCOUNTED_TYPES = frozenset({"Paging", "PageInfo"})
@@ -60,12 +57,6 @@ def is_null_on_error(definition: graphql.GraphQLField | None) -> bool:
     """Return whether a field is null only if it has an error, and never in a success."""
     field = strawberry_field_of(definition)
     return bool(field and field.metadata.get(NULL_ON_ERROR))
-
-
-def takes_precondition(definition: graphql.GraphQLField | None) -> bool:
-    """Return whether a field writes only if the precondition of the request holds."""
-    field = strawberry_field_of(definition)
-    return bool(field and field.metadata.get(TAKES_PRECONDITION))
 
 
 def is_loaded(field: StrawberryField) -> bool:

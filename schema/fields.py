@@ -17,13 +17,7 @@ from resolvers.request.context import Info
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.inputs import check_inputs
 from resolvers.request.times import DateTime
-from schema.definitions import (
-    NULL_ON_ERROR,
-    TAKES_PRECONDITION,
-    Cost,
-    Requirement,
-    RequirementExtension,
-)
+from schema.definitions import NULL_ON_ERROR, Cost, Requirement, RequirementExtension
 
 
 def resolver_field(
@@ -32,7 +26,6 @@ def resolver_field(
     *requirements: Requirement,
     cost: int = 0,
     nullable: bool = True,
-    takes_precondition: bool = False,
 ) -> Any:
     """Return a field of `graphql_type` that `resolver` answers; its docstring is the description.
 
@@ -50,7 +43,7 @@ def resolver_field(
     return make_field(
         resolver=check_inputs(resolver),
         graphql_type=_make_nullable(graphql_type) if is_made_nullable else graphql_type,
-        metadata={NULL_ON_ERROR: is_made_nullable, TAKES_PRECONDITION: takes_precondition},
+        metadata={NULL_ON_ERROR: is_made_nullable},
         description=inspect.getdoc(resolver),
         extensions=[*map(RequirementExtension, requirements)],
         directives=[Cost(weight=str(cost))] if cost else [],
@@ -134,21 +127,13 @@ def mutation_field(
     payload: Any,
     *requirements: Requirement,
     cost: int = 0,
-    takes_precondition: bool = False,
 ) -> Any:
     """Return the field of a mutation, with an argument of the type `<Name>Input`.
 
-    With `takes_precondition`, it writes only if the precondition of the request holds.
     The payload may be null: then one mutation that fails leaves the payloads of those before it.
     """
     input_type = build_input_type(f"{name}Input", resolver)
-    return resolver_field(
-        _take_input(resolver, input_type),
-        payload,
-        *requirements,
-        cost=cost,
-        takes_precondition=takes_precondition,
-    )
+    return resolver_field(_take_input(resolver, input_type), payload, *requirements, cost=cost)
 
 
 def build_input_type(name: str, resolver: Callable[..., Any]) -> Any:

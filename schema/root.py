@@ -111,14 +111,12 @@ class Mutation:
         resolvers.attributes.assign_attributes,
         types.AssignUnitAttributesPayload,
         caller.WRITE_ATTRIBUTES,
-        takes_precondition=True,
     )
     unassign_unit_attributes = mutation_field(
         "UnassignUnitAttributes",
         resolvers.attributes.unassign_attributes,
         types.UnassignUnitAttributesPayload,
         caller.WRITE_ATTRIBUTES,
-        takes_precondition=True,
     )
     import_catalog = mutation_field(
         "ImportCatalog",
@@ -178,11 +176,7 @@ class Mutation:
         cost=types.PROCESS_COST,
     )
     set_closures = mutation_field(
-        "SetClosures",
-        resolvers.closures.set_closures,
-        types.SetClosuresPayload,
-        caller.CLOSE,
-        takes_precondition=True,
+        "SetClosures", resolvers.closures.set_closures, types.SetClosuresPayload, caller.CLOSE
     )
 
 

@@ -179,7 +179,7 @@ async def test_an_operation_is_answered_as_it_is_written(
     assert response.json() == body
 
 
-SIZED = endpoint("{ units(perPage: $size) { data { id } } }", "$size: Int!", path="{size}/sizes")
+SIZED = endpoint("{ units(perPage: $size) { data { id } } }", "$size: Int!")
 ORDERS = "id, id_desc, name, name_desc, updated_at or updated_at_desc"
 
 
@@ -212,8 +212,8 @@ ORDERS = "id, id_desc, name, name_desc, updated_at or updated_at_desc"
             {"a": "x", "b": "y" * 256},
             {"b": ["must have 1 to 255 characters, not 256"]},
         ),
-        (SIZED, "many/sizes", {}, {"size": ["must be a whole number, not 'many'"]}),
-        (SIZED, "0/sizes", {}, {"size": ["must be from 1 to 2147483647, not 0"]}),
+        (SIZED, "q", {"size": "many"}, {"size": ["must be a whole number, not 'many'"]}),
+        (SIZED, "q", {"size": "0"}, {"size": ["must be from 1 to 2147483647, not 0"]}),
         (
             endpoint("{ units(orderBy: $orderBy) { data { id } } }", "$orderBy: UnitOrder"),
             "q",
