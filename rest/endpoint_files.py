@@ -322,9 +322,9 @@ def find_directive(node: Any, name: str) -> DirectiveNode | None:
     return next((each for each in node.directives or () if each.name.value == name), None)
 
 
-def find_argument(node: OperationDefinitionNode, name: str, directive: str = "endpoint") -> Node:
-    """Return an argument of a directive; the directive or the operation, if that is not there."""
-    found = find_directive(node, directive)
+def find_argument(node: OperationDefinitionNode, name: str) -> Node:
+    """Return an argument of the directive; that or the operation, if it is not there."""
+    found = find_directive(node, "endpoint")
     arguments = (found.arguments if found else None) or ()
     return next((each for each in arguments if each.name.value == name), found or node)
 
@@ -511,9 +511,8 @@ class EndpointLoader:
             self._validate(reached, page and page.node)
         if self.limits is not None and inputs:
             in_path, names, _ = inputs[options["path"]]
-            body_options = self._read_directive("body", node)
             for error in self._find_faults(
-                self.schema, node, options, body_options, in_path.values(), names, result, form
+                self.schema, node, options, in_path.values(), names, result, form
             ):
                 self._report(error, place)
         if result is None or form is None or len(self.faults) > count:

@@ -26,7 +26,7 @@ from graphql import (
     type_from_ast,
 )
 
-from rest.bodies import DOCUMENT_BODIES, MAX_BODY_BYTES, build_reader
+from rest.bodies import DOCUMENT_BODIES, build_reader
 from rest.endpoint_files import (
     HAS_BODY,
     MAX_OWN_ENDPOINTS,
@@ -41,7 +41,6 @@ from rest.parameters import (
     API_KEY_PARAMETER,
     FIELDS,
     PAGING_VARIABLE_NAMES,
-    SCALARS,
     TEXT_FORMS,
     list_names,
 )
@@ -55,7 +54,7 @@ OWN_PATHS: Final = "/v1/x/"
 MAX_PATH_CHARACTERS: Final = 200
 MAX_NAME_CHARACTERS: Final = 100
 _MAX_CHARACTERS: Final = {"summary": 200, "description": 10_000, "tag": 100}
-"""Bounds of texts by the argument of `@endpoint` or `@body` that they are."""
+"""Bounds of texts by the argument of `@endpoint` that they are."""
 _FORMS_OF_BUILT_IN: Final = (ResponseForm.MATRIX, ResponseForm.DRAWING, ResponseForm.PICTURE)
 _CONDITIONAL: Final = ("assignUnitAttributes", "unassignUnitAttributes", "setClosures")
 """The mutations that write only if the precondition of their request holds."""
@@ -89,7 +88,6 @@ def find_faults(
     schema: GraphQLSchema,
     node: OperationDefinitionNode,
     options: Mapping[str, Any],
-    body: Mapping[str, Any] | None,
     path_variables: Collection[str],
     names: Mapping[str, str],
     result: Result | None,
@@ -97,13 +95,10 @@ def find_faults(
 ) -> Iterator[GraphQLError]:
     """Yield what is wrong with an endpoint; each error has the node that it is about.
 
-    `options` and `body` are those of the directives, `names` those of parameters by variable.
+    `options` are those of the directive, `names` those of parameters by variable.
     """
     yield from _find_option_faults(node, options)
     yield from _find_text_faults(node, options)
-    if body is not None:
-        yield from _find_text_faults(node, body, "body")
-        yield from _find_body_faults(node, options["method"], body)
     yield from _find_variable_faults(schema, node, options["method"], path_variables, names)
     if "changes" in options:
         fields = [getattr(each, "name", None) for each in node.selection_set.selections]
@@ -113,11 +108,9 @@ def find_faults(
         yield from _find_result_faults(node, result, form)
 
 
-def _at(
-    node: OperationDefinitionNode, name: str, message: str, directive: str = "endpoint"
-) -> GraphQLError:
-    """Return an error of an argument of a directive."""
-    return GraphQLError(message, find_argument(node, name, directive))
+def _at(node: OperationDefinitionNode, name: str, message: str) -> GraphQLError:
+    """Return an error of an argument of the directive."""
+    return GraphQLError(message, find_argument(node, name))
 
 
 def _find_option_faults(
@@ -133,6 +126,8 @@ def _find_option_faults(
     for name in ("number", "alsoAt"):
         if name in options:
             yield _at(node, name, f"`{name}` is for built-in endpoints")
+    if body := find_directive(node, "body"):
+        yield GraphQLError("`@body` is for built-in endpoints", body)
     if (form := options.get("as")) in _FORMS_OF_BUILT_IN:
         yield _at(node, "as", f"`as: {form.name}` is for built-in endpoints; leave it out")
     path = options["path"]
@@ -150,7 +145,7 @@ def _find_option_faults(
 
 
 def _find_text_faults(
-    node: OperationDefinitionNode, options: Mapping[str, Any], directive: str = "endpoint"
+    node: OperationDefinitionNode, options: Mapping[str, Any]
 ) -> Iterator[GraphQLError]:
     for name, maximum in _MAX_CHARACTERS.items():
         text = options.get(name, "-") or ""
@@ -158,16 +153,7 @@ def _find_text_faults(
         allowed = {"\n", "\t"} if name == "description" else set()
         if not text.strip() or len(text) > maximum or not allowed.issuperset(controls):
             message = f"`{name}` must have 1 to {maximum:,} characters, not all of them blank"
-            yield _at(node, name, f"{message}, and no control characters", directive)
-
-
-def _find_body_faults(
-    node: OperationDefinitionNode, method: HttpMethod, options: Mapping[str, Any]
-) -> Iterator[GraphQLError]:
-    if method not in HAS_BODY:
-        yield _at(node, "", f"A {method} has no body: remove @body", "body")
-    if not 1 <= options["maxBytes"] <= MAX_BODY_BYTES:
-        yield _at(node, "maxBytes", f"`maxBytes` must be from 1 to {MAX_BODY_BYTES}", "body")
+            yield _at(node, name, f"{message}, and no control characters")
 
 
 def _find_variable_faults(
@@ -184,14 +170,17 @@ def _find_variable_faults(
             continue  # validation says so
         if name not in path_variables:
             others[name] = each, type
-        elif name in PAGING_VARIABLE_NAMES:
-            message = f"${name} is in the query of every page, not in the path"
-            yield GraphQLError(message, each)
-        elif not (is_non_null_type(type) and _fits_segment(type.of_type)):
-            message = f"${name} is in the path: it must be of type ID!, or another that is not null"
-            yield GraphQLError(f"{message} and fits into a segment, and {type} is none", each)
+        elif name in PAGING_VARIABLE_NAMES or not (
+            is_non_null_type(type) and _is_text(type.of_type)
+        ):
+            message = f"${name} is in the path: it must be of type ID!, or of another text that is"
+            yield GraphQLError(f"{message} not null, and not of every page", each)
     if method in HAS_BODY:
-        documents = [name for name, (_, type) in others.items() if _is_document(type)]
+        documents = [
+            name
+            for name, (_, type) in others.items()
+            if str(get_nullable_type(type)) in DOCUMENT_BODIES
+        ]
         in_body = {name: others.pop(name) for name in documents[:1] or [*others]}
         members: dict[str, str] = {}
         for name, (each, type) in in_body.items():
@@ -219,10 +208,6 @@ def _find_variable_faults(
         taken |= dict.fromkeys(spellings, f"${name}")
 
 
-def _is_document(type: GraphQLInputType) -> bool:
-    return str(get_nullable_type(type)) in DOCUMENT_BODIES
-
-
 def _fits_body(type: GraphQLInputType) -> bool:
     try:
         return bool(build_reader(type))
@@ -231,18 +216,15 @@ def _fits_body(type: GraphQLInputType) -> bool:
 
 
 def _fits_query(type: GraphQLInputType) -> bool:
-    nullable = get_nullable_type(type)
-    if isinstance(nullable, GraphQLList):
-        return _is_text(get_nullable_type(nullable.of_type))
-    return _is_text(nullable) or str(nullable) in TEXT_FORMS
-
-
-def _fits_segment(type: GraphQLInputType) -> bool:
-    return _is_text(type) and str(type) not in ("Boolean", "Float", "Int")
+    nullable: Any = get_nullable_type(type)
+    is_list = isinstance(nullable, GraphQLList)
+    item = get_nullable_type(nullable.of_type) if is_list else nullable
+    is_scalar = _is_text(item) or str(item) in ("Int", "Float", "Boolean")
+    return is_scalar or (str(item) in TEXT_FORMS and not is_list)
 
 
 def _is_text(type: object) -> bool:
-    return is_enum_type(type) or str(type) in SCALARS
+    return is_enum_type(type) or str(type) in ("ID", "String", "Date", "DateTime")
 
 
 def _find_result_faults(

@@ -307,10 +307,6 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 """The parsers by the type of the variable; other values are texts."""
 
 
-SCALARS: Final = frozenset({"ID", "String", "Date", "Int", "Float", "Boolean", "DateTime"})
-"""Scalars that a path or a query can have, and enums as well."""
-
-
 def _find_parser(input_type: GraphQLInputType) -> Callable[[str], Any]:
     parse = _PARSERS.get(get_named_type(input_type).name, str)
     if not isinstance(get_nullable_type(input_type), GraphQLList):

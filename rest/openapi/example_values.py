@@ -1,7 +1,6 @@
 """Examples of values, made from their JSON schemas and never from data."""
 
 import re
-from collections.abc import Iterator
 from typing import Any, Final
 
 from rest.openapi.map_schemas import COMPONENT_SCHEMAS, COMPONENTS_PREFIX
@@ -12,7 +11,20 @@ _BY_FORMAT: Final = {
     "date": "2026-03-02",
     "uri": "https://localhost:8443/v1",
     "uri-reference": "/v1",
+    "image/svg+xml": '<svg xmlns="http://www.w3.org/2000/svg"/>',
 }
+_TEXTS: Final = (
+    "A" * 23,
+    "1",
+    "a1",
+    "u1",
+    "A",
+    "group/attribute",
+    "key:value",
+    "#0f766e",
+    "<svg/>",
+)
+"""Texts of which one fits the pattern of any input."""
 _MAX_DEPTH: Final = 20
 """Below, lists are empty: the elements of a map hold elements."""
 
@@ -67,19 +79,13 @@ def _make_object(schema: JsonSchema, depth: int) -> dict[str, Any]:
 
 
 def _make_text(schema: JsonSchema, name: str) -> str:
-    pattern, most = schema.get("pattern", ""), schema.get("maxLength", 100)
-    texts = (
-        text[:most].ljust(schema.get("minLength", 0), "x") for text in _iter_texts(schema, name)
-    )
-    return next((text for text in texts if re.search(pattern, text)), "text")
-
-
-def _iter_texts(schema: JsonSchema, name: str) -> Iterator[str]:
-    if "format" in schema:
-        yield _BY_FORMAT.get(schema["format"], "text")
-    if "contentMediaType" in schema:
-        yield '<svg xmlns="http://www.w3.org/2000/svg"/>'
     is_id = re.search(r"(\A|_)ids?\Z", name)
-    yield f"{name.removesuffix('_id')}-1" if is_id else name.replace("_", " ").capitalize()
-    yield "AQ".ljust(23, "A")  # a cursor of the changes
-    yield from ("text", "1", "a1", "u1", "A", "group/attribute", "key:value", "#0f766e", "<svg/>")
+    texts = [f"{name.removesuffix('_id')}-1" if is_id else name.replace("_", " ").capitalize()]
+    for keyword in ("format", "contentMediaType"):
+        if keyword in schema:
+            texts.insert(0, _BY_FORMAT.get(schema[keyword], "text"))
+    for text in (*texts, *_TEXTS):
+        example = text[: schema.get("maxLength", 100)].ljust(schema.get("minLength", 0), "x")
+        if re.search(schema.get("pattern", ""), example):
+            return example
+    return "text"

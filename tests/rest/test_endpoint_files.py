@@ -404,11 +404,7 @@ CLOSE = "setClosures(input: {map: 1, doors: $a}) { map { id } }"
             f'mutation Q($a: [ID!] @parameter(name: "b")) {PUT} {{ {CLOSE} }}',
             ["1:12: $a is in the body: remove @parameter"],
         ),
-        (
-            f"mutation Q($a: [ID!]) {PUT} @body(maxBytes: 9999999) {{ {CLOSE} }}",
-            ["1:83: `maxBytes` must be from 1"],
-        ),
-        (f"query Q {GET} @body {UNIT}", ["1:50: A GET has no body: remove @body"]),
+        (f"query Q {GET} @body {UNIT}", ["1:50: `@body` is for built-in endpoints"]),
         (
             f'query Q @endpoint(path: "/v1/x/q", summary: "Q", changes: "Q") {UNIT}',
             ["1:50: `changes` is for one mutation of"],
