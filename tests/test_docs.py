@@ -223,6 +223,10 @@ LIMITS = {
     "decisions/server/subscriptions.md": """
         gateway.graphql.streams: MAX_EVENTS_AT_A_TIME
     """,
+    "endpoints.md": """
+        resolvers.administration.endpoints: MAX_SAVED_TOGETHER MAX_CHARACTERS_TOGETHER
+        storage.administration.saved_endpoints: MAX_ENDPOINTS MAX_CHARACTERS
+    """,
     "explain.md": """
         storage.mongo.plans: MAX_EXPLAINED_BYTES
         storage.mongo.protocols: MAX_COMMANDS

@@ -31,6 +31,11 @@ from storage.administration.api_keys import (
 )
 from storage.administration.audit import AUDIT_COLLECTION
 from storage.administration.import_lease import LEASE_COLLECTION, STAGING_PREFIX, ImportLease
+from storage.administration.saved_endpoints import (
+    EndpointChanges,
+    SavedEndpoint,
+    change_endpoints,
+)
 from storage.administration.trusted_documents import TrustedDocument, register_documents
 from storage.attribute_assignments import assign_attributes
 from storage.backup import backups
@@ -88,6 +93,9 @@ async def filled(database: Any, bundle: Path) -> Any:
     await database["api_key_uses"].insert_one({"_id": record.id})
     await files.write_file(database, b"a drawing")
     await register_documents(database, [TrustedDocument(ids=["1f"], text="{ __typename }")])
+    endpoint = SavedEndpoint(name="A", method="GET", path="/v1/x/a", text="query A")
+    changes = EndpointChanges([endpoint], [], [])
+    await change_endpoints(database, None, ["A"], lambda _: changes)
     return database
 
 
