@@ -32,7 +32,7 @@ from storage.administration.api_keys import (
 from storage.administration.audit import AUDIT_COLLECTION
 from storage.administration.import_lease import LEASE_COLLECTION, STAGING_PREFIX, ImportLease
 from storage.administration.saved_endpoints import (
-    EndpointChanges,
+    EndpointPlan,
     SavedEndpoint,
     change_endpoints,
 )
@@ -94,8 +94,8 @@ async def filled(database: Any, bundle: Path) -> Any:
     await files.write_file(database, b"a drawing")
     await register_documents(database, [TrustedDocument(ids=["1f"], text="{ __typename }")])
     endpoint = SavedEndpoint(name="A", method="GET", path="/v1/x/a", text="query A")
-    changes = EndpointChanges([endpoint], [], [])
-    await change_endpoints(database, None, ["A"], lambda _: changes)
+    plan = EndpointPlan([endpoint])
+    await change_endpoints(database, None, ["A"], lambda _: plan)
     return database
 
 
