@@ -14,7 +14,7 @@ _BY_FORMAT: Final = {
     "image/svg+xml": '<svg xmlns="http://www.w3.org/2000/svg"/>',
 }
 _TEXTS: Final = (
-    "A" * 23,
+    "AQ" + "A" * 21,  # a cursor of the changes
     "1",
     "a1",
     "u1",
