@@ -51,7 +51,8 @@ def _find_same_names(addresses: Iterable[Address]) -> Clashes:
         by_id[address.name[:1].lower() + address.name[1:]].append(address)
     for same in by_id.values():
         for address, other in zip(same, [*same[1:], same[0]], strict=True):
-            if other is not address:
+            # Of two with exactly one name, the second is what is wrong, and is named once.
+            if address is not (same[0] if address.name == other.name else other):
                 yield address, f"The name {other.name} is taken, by {other.method} {other.path}"
 
 
