@@ -50,7 +50,16 @@ from rest.endpoint_addresses import Address as Address
 from rest.endpoint_addresses import find_clashes as find_clashes
 from rest.errors import JSON_MEDIA_TYPE
 from rest.names import to_camel_case, to_snake_case
-from rest.responses import DATA, FORMS, MEDIA_TYPES, DocumentForm, Form, ListForm, PageForm
+from rest.responses import (
+    DATA,
+    FORMS,
+    MEDIA_TYPES,
+    DocumentForm,
+    Form,
+    ListForm,
+    ObjectForm,
+    PageForm,
+)
 from schema.definitions import is_null_on_error, is_page
 from schema.endpoint_directives import HttpMethod, ResponseForm
 from schema.operations import (
@@ -636,7 +645,9 @@ class EndpointLoader:
     def _list_members(self, result: Result, form: Form) -> tuple[str, ...]:
         """Return the names of the members of the resources in a response."""
         fields, type = result.selected, get_named_type(result.field.type)
-        if isinstance(form, PageForm | ListForm) and is_page(type):
+        is_part = isinstance(form, PageForm | ListForm) and is_page(type)
+        has_data = any(each.node.selection_set for each in fields.get(DATA, ()))
+        if is_part or (isinstance(form, ObjectForm) and has_data):
             fields = self._collect_members(fields[DATA], None)
         return tuple(_response_name(nodes[0].node) for nodes in fields.values())
 

@@ -428,12 +428,12 @@ def _build_warnings_header(warnings: Iterable[dict[str, Any]]) -> str | None:
 
 
 def select_fields(body: Any, names: Collection[str], *, is_in_data: bool = False) -> Any:
-    """Return a body with only these members of its resources.
+    """Return a body with only these members of its resources, which are in `data` if it has some.
 
     >>> select_fields({"data": {"id": "u1", "name": "101"}}, ["id"], is_in_data=True)
     {'data': {'id': 'u1'}}
     """
-    if is_in_data:
+    if is_in_data or isinstance(body.get(DATA), list | dict):
         return {**body, DATA: _select(body[DATA], names)}
     return _select(body, names)
 
