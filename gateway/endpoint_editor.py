@@ -102,7 +102,8 @@ class EndpointEditor(NamedTuple):
             if unknown := [name for name in names if name not in saved]:
                 sentences = [f"There is no saved endpoint {name}" for name in unknown]
                 raise EndpointFaultsError("names", sentences)
-            _check_together([each for each in saved.values() if each.name not in names], {})
+            left = [each for each in saved.values() if each.name not in names]
+            _check_together(left, {}, "names")
             return EndpointPlan(removed=[*dict.fromkeys(names)])
 
         return (await saved_endpoints.change_endpoints(database, origin, (), decide)).removed
@@ -170,7 +171,9 @@ def _plan(
     return EndpointPlan(added, changed, removed, unchanged, breaking)
 
 
-def _check_together(records: Sequence[SavedEndpoint], read: Mapping[str, Endpoint]) -> None:
+def _check_together(
+    records: Sequence[SavedEndpoint], read: Mapping[str, Endpoint], argument: str = DOCUMENTS
+) -> None:
     """Check that endpoints can be saved together; those that were `read` now have a place.
 
     Raises EndpointFaultsError.
@@ -189,4 +192,4 @@ def _check_together(records: Sequence[SavedEndpoint], read: Mapping[str, Endpoin
             f"All have {characters:,} characters together, and may have {MAX_CHARACTERS:,}"
         )
     if faults:
-        raise EndpointFaultsError(DOCUMENTS, faults)
+        raise EndpointFaultsError(argument, faults)

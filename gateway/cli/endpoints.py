@@ -161,22 +161,17 @@ def _build_editor(settings: Settings) -> EndpointEditor:
 
 
 def _read_files(paths: Iterable[Path], *, may_be_empty: bool = False) -> dict[str, str]:
-    """Return the texts of files by name. Raises EndpointFaultsError with all faults."""
-    texts: dict[str, str] = {}
-    faults: list[str] = []
-    for path in _list_files(paths):
-        if path.stat().st_size > MAX_FILE_BYTES:
-            faults.append(f"{path}:1:1: has over {MAX_FILE_BYTES:,} bytes")
-            continue
-        try:
-            texts[str(path)] = path.read_text("utf-8")
-        except UnicodeDecodeError as error:
-            line = error.object.count(b"\n", 0, error.start) + 1
-            faults.append(f"{path}:{line}:1: is not text in UTF-8")
-    if faults:
-        from gateway.endpoint_editor import DOCUMENTS, EndpointFaultsError
+    """Return the texts of files by name; what is not UTF-8 is a fault of its line in them.
 
-        raise EndpointFaultsError(DOCUMENTS, faults)
+    Raises ClickException.
+    """
+    texts: dict[str, str] = {}
+    for path in _list_files(paths):
+        if path.exists() and not path.is_file():  # else reading it might not end
+            raise click.ClickException(f"{path} is no file")
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise click.ClickException(f"{path} has over {MAX_FILE_BYTES:,} bytes")
+        texts[str(path)] = path.read_text("utf-8", "surrogateescape")
     if not texts and not may_be_empty:
         raise click.ClickException(f"there are no files {PATTERN}")
     return texts
@@ -184,7 +179,10 @@ def _read_files(paths: Iterable[Path], *, may_be_empty: bool = False) -> dict[st
 
 def _list_files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
-        yield from sorted(path.rglob(PATTERN)) if path.is_dir() else [path]
+        if path.is_dir():
+            yield from sorted(each for each in path.rglob(PATTERN) if not each.is_dir())
+        else:
+            yield path
 
 
 def _print_plan(plan: EndpointPlan, *, as_json: bool) -> None:

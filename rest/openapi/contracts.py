@@ -21,6 +21,9 @@ OWN_TAG: Final = "Your endpoints"
 """The group of operators' endpoints that name none."""
 OWN_TAG_DESCRIPTION: Final = "Endpoints that the operator of this service has saved."
 
+FORMAT: Final = 1
+"""The form of contracts: a release that describes the same endpoint otherwise has a greater one."""
+
 _REFERENCE = re.compile(r'"\$ref":"#/components/([^"]*)"')
 _UNSAFE = re.compile(r"<(?=[a-z/!?])|(?<=script)(?=:)", re.IGNORECASE)
 """What begins an element of HTML, or follows the scheme of an address that runs a script."""
@@ -29,7 +32,7 @@ _UNSAFE = re.compile(r"<(?=[a-z/!?])|(?<=script)(?=:)", re.IGNORECASE)
 def build_contract(endpoint: Endpoint, schema: GraphQLSchema) -> str:
     """Return the contract of an operator's endpoint, as JSON text.
 
-    It has `method`, `path`, and the `operation` object of OpenAPI.
+    It has the `format`, `method`, `path`, and the `operation` object of OpenAPI.
     """
     operation = DescriptionBuilder(schema).describe(endpoint)
     operation["tags"] = [endpoint.tag.strip() or OWN_TAG]
@@ -42,13 +45,23 @@ def build_contract(endpoint: Endpoint, schema: GraphQLSchema) -> str:
             each["description"] = _UNSAFE.sub(
                 lambda unsafe: "&lt;" if unsafe[0] else " ", each["description"]
             )
-    contract = {"method": endpoint.method, "path": endpoint.path, "operation": operation}
+    contract = {
+        "format": FORMAT,
+        "method": endpoint.method,
+        "path": endpoint.path,
+        "operation": operation,
+    }
     return orjson.dumps(contract).decode()
 
 
 def find_breaking_changes(before: str, after: str) -> list[str]:
-    """Return what in a new version of a contract breaks callers of the old one, as sentences."""
+    """Return what in a new version of a contract breaks callers of the old one, as sentences.
+
+    Contracts of different formats cannot be compared: nothing is known to break then.
+    """
     old, new = orjson.loads(before), orjson.loads(after)
+    if old["format"] != new["format"]:
+        return []
     changes = [
         f"the {name} was {old[name]} and is {new[name]} now"
         for name in ("method", "path")

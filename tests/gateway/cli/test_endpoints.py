@@ -133,7 +133,7 @@ def test_all_faults_of_all_files_are_named_where_they_are(folder: Path, storage:
 def test_a_file_that_is_no_text_is_a_fault_of_its_line(folder: Path) -> None:
     (folder / "latin.graphql").write_bytes("# a\n# Café\n".encode("latin-1"))
     run = floorgate("endpoints", "check", folder)
-    assert_explains(run, 1, f"{folder}/latin.graphql:2:1: is not text in UTF-8")
+    assert_explains(run, 1, f"{folder}/latin.graphql:2:6: Syntax Error: Invalid character")
 
 
 def test_what_breaks_callers_is_refused_unless_it_is_said(folder: Path, saved: list[str]) -> None:
