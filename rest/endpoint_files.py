@@ -467,7 +467,7 @@ class EndpointLoader:
     def _report_clashes(self, endpoints: Sequence[Endpoint]) -> None:
         known = [each.address for each in endpoints]
         if self.limits is not None:  # they may change an endpoint that is not in these files
-            known += [each.address for each in built_in_endpoints()]
+            known = [*(each.address for each in built_in_endpoints()), *known]
             names = {each.name for each in known}
             known = [each if each.changes in names else each._replace(changes="") for each in known]
         clashes = find_clashes(known)
