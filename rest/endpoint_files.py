@@ -400,6 +400,7 @@ class EndpointLoader:
         self._find_faults = find_faults
         self.operations: dict[str, _Definition] = {}
         self.fragments: dict[str, _Definition] = {}
+        self.addresses: dict[Address, Place] = {}
         self.faults: list[Fault] = []
 
     def read(self, sources: Iterable[Source]) -> None:
@@ -440,7 +441,7 @@ class EndpointLoader:
             with self._reporting(_find_place(definition.node)):
                 endpoints += self._read_operation(definition, is_validated=is_validated)
         if is_validated:
-            self._report_clashes(endpoints)
+            self._report_clashes()
         if self.faults:
             raise InvalidEndpointsError(self.faults)
         return (*endpoints,)
@@ -464,16 +465,16 @@ class EndpointLoader:
         message = " ".join(error.message.splitlines())  # so that a fault is one line
         self.faults.append(Fault(*place, message))
 
-    def _report_clashes(self, endpoints: Sequence[Endpoint]) -> None:
-        known = [each.address for each in endpoints]
+    def _report_clashes(self) -> None:
+        """Report which endpoints cannot stand together, those with other faults too."""
+        known = [*self.addresses]
         if self.limits is not None:  # they may change an endpoint that is not in these files
             known = [*(each.address for each in built_in_endpoints()), *known]
             names = {each.name for each in known}
             known = [each if each.changes in names else each._replace(changes="") for each in known]
         clashes = find_clashes(known)
-        for endpoint in endpoints:
-            messages = clashes.get(endpoint.name, ())
-            self.faults += [Fault(*endpoint.place, message) for message in messages]
+        for address, place in self.addresses.items():
+            self.faults += [Fault(*place, each) for each in clashes.get(address.name, ())]
 
     def _validate(self, reached: Sequence[_Definition], page: FieldNode | None) -> None:
         """Report what keeps a document from being run."""
@@ -503,6 +504,8 @@ class EndpointLoader:
             raise GraphQLError(_MISSING)
         method: HttpMethod = options["method"]
         paths = (options["path"], *options.get("alsoAt", ()))
+        changes = options.get("changes", "")
+        self.addresses[Address(node.name.value, method.value, paths[0], changes)] = place
         result = form = deprecation = None
         inputs: dict[str, _Inputs] = {}
         with self._reporting(place):
@@ -548,7 +551,7 @@ class EndpointLoader:
                 path_parameters=in_path,
                 query_names=in_query,
                 body=body,
-                changes=options.get("changes", ""),
+                changes=changes,
                 deprecation=deprecation,
                 source=source,
                 place=place,

@@ -52,6 +52,8 @@ from schema.query_limits import QueryLimits
 OWN_PATHS: Final = "/v1/x/"
 """What the paths of operators' endpoints begin with."""
 MAX_PATH_CHARACTERS: Final = 200
+MAX_SEGMENTS, MAX_PARAMETERS = 8, 4
+"""Of a path, after the beginning that all have: `find_clashes` compares all their arrangements."""
 MAX_NAME_CHARACTERS: Final = 100
 _MAX_CHARACTERS: Final = {"summary": 200, "description": 10_000, "tag": 100}
 """Bounds of texts by the argument of `@endpoint` that they are."""
@@ -61,7 +63,8 @@ _CONDITIONAL: Final = ("assignUnitAttributes", "unassignUnitAttributes", "setClo
 _SEGMENT = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._~-]+|\{[a-z][a-z0-9]*(-[a-z0-9]+)*\}")
 _PATH_RULE: Final = (
     f"The path must be {OWN_PATHS} and segments of A-Z, a-z, 0-9, '.', '_', '~' and '-', or "
-    f"different parameters such as {{group-id}}: at most {MAX_PATH_CHARACTERS} characters"
+    f"different parameters such as {{group-id}}: at most {MAX_SEGMENTS} segments,"
+    f" {MAX_PARAMETERS} parameters and {MAX_PATH_CHARACTERS} characters"
 )
 _QUERY_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
 
@@ -136,6 +139,8 @@ def _find_option_faults(
     if not (
         path.startswith(OWN_PATHS)
         and len(path) <= MAX_PATH_CHARACTERS
+        and len(segments) <= MAX_SEGMENTS
+        and len(parameters) <= MAX_PARAMETERS
         and all(map(_SEGMENT.fullmatch, segments))
         and len({*parameters}) == len(parameters)
     ):
@@ -189,6 +194,9 @@ def _find_variable_faults(
             if (other := members.setdefault(to_snake_case(name), name)) != name:
                 message = f"The member {to_snake_case(name)} of the body is ${other} already"
                 yield GraphQLError(message, each)
+            if name == DATA and len(in_body) > 1:
+                message = "$data is the whole of `data` in the body: give it, or its others, a name"
+                yield GraphQLError(f"{message} of its own", each)
             if not (documents or _fits_body(type)):
                 yield GraphQLError(f"${name} is in the body, where there is no {type}", each)
     taken = {FIELDS: "the service", API_KEY_PARAMETER: "the service"}

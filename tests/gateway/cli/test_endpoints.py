@@ -122,7 +122,7 @@ def test_all_faults_of_all_files_are_named_where_they_are(folder: Path, storage:
         assert_explains(
             run,
             1,
-            "3 faults:\n",
+            "5 faults:\n",
             f"{folder}/unit.graphql:2:82: Cannot query field 'colour' on type 'Unit'",
             f"{folder}/units.graphql:2:11: {{storey}} of /v1/x/floors/{{storey}}/units has no",
             f"{folder}/taken.graphql:1:1: The name GetUnit is taken, by GET /v1/units/{{unit}}",
