@@ -46,14 +46,11 @@ Clashes: TypeAlias = Iterator[tuple[Address, str]]
 
 def _find_same_names(addresses: Iterable[Address]) -> Clashes:
     """Find names that are one operation id, which begins with a small letter."""
-    by_id: dict[str, list[Address]] = defaultdict(list)
+    by_id: dict[str, Address] = {}
     for address in addresses:
-        by_id[address.name[:1].lower() + address.name[1:]].append(address)
-    for same in by_id.values():
-        for address, other in zip(same, [*same[1:], same[0]], strict=True):
-            # Of two with exactly one name, the second is what is wrong, and is named once.
-            if address is not (same[0] if address.name == other.name else other):
-                yield address, f"The name {other.name} is taken, by {other.method} {other.path}"
+        first = by_id.setdefault(address.name[:1].lower() + address.name[1:], address)
+        if first is not address:
+            yield address, f"The name {first.name} is taken, by {first.method} {first.path}"
 
 
 def _find_collisions(addresses: Iterable[Address]) -> Clashes:
