@@ -50,6 +50,8 @@ def make_example(schema: JsonSchema, name: str = "value", depth: int = 0) -> Any
             if keyword in schema:
                 return make_example(schema[keyword][0], name, depth)
     types = schema.get("type", "null")
+    if isinstance(types, list) and schema.get("format") == "uri":
+        return None  # the page of the example is the only one
     match types[0] if isinstance(types, list) else types:
         case "object":
             return _make_object(schema, depth + 1)
