@@ -119,16 +119,20 @@ class PathRouter:
         await self._others(scope, receive, send)
 
 
-def _find(branch: SegmentTree, segments: Sequence[str | None], place: int) -> PathRoute | None:
+def _find(branch: SegmentTree, segments: Sequence[str | None], start: int) -> PathRoute | None:
     """Return the route of what follows a place; turn back where a literal leads nowhere."""
-    if place == len(segments):
-        route: PathRoute | None = branch.get(END_OF_PATH)
-        return route
-    for key in (segments[place], ANY_SEGMENT):
-        following = branch.get(key)
-        if following is not None and (found := _find(following, segments, place + 1)) is not None:
-            return found
-    return None
+    for place in range(start, len(segments)):
+        literal, parameter = branch.get(segments[place]), branch.get(ANY_SEGMENT)
+        if literal is not None and parameter is not None:
+            if (found := _find(literal, segments, place + 1)) is not None:
+                return found
+            literal = None
+        following = parameter if literal is None else literal
+        if following is None:
+            return None
+        branch = following
+    route: PathRoute | None = branch.get(END_OF_PATH)
+    return route
 
 
 def split_path(scope: Scope) -> Sequence[str | None]:
