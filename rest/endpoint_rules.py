@@ -176,10 +176,10 @@ def _find_variable_faults(
         if name not in path_variables:
             others[name] = each, type
         elif name in PAGING_VARIABLE_NAMES or not (
-            is_non_null_type(type) and _is_text(type.of_type)
+            is_non_null_type(type) and (_is_text(type.of_type) or str(type.of_type) == "Int")
         ):
-            message = f"${name} is in the path: it must be of type ID!, or of another text that is"
-            yield GraphQLError(f"{message} not null, and not of every page", each)
+            message = f"${name} is in the path: it must be of type ID!, Int! or another text that"
+            yield GraphQLError(f"{message} is not null, and not of every page", each)
     if method in HAS_BODY:
         documents = [
             name

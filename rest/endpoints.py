@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from typing import Any, Protocol, TypeAlias
 
 import orjson
+from graphql import get_named_type
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Scope
@@ -16,7 +17,7 @@ from rest.bodies import BodyShapeError, JsonBody, RequestBody, read_request_body
 from rest.dispatch import Handler, PathRoute, run_while_connected
 from rest.endpoint_files import Endpoint, built_in_endpoints
 from rest.errors import HttpError, from_graphql_error, invalid_input_error, not_found_error
-from rest.parameters import FIELDS, EndpointInputs
+from rest.parameters import FIELDS, EndpointInputs, QueryParameter
 from rest.responses import (
     DATA,
     ENCODED_RESPONSE_HEADERS,
@@ -141,6 +142,11 @@ class EndpointHandler:
         # The cache key holds the variables: caching a parsed drawing would keep the drawing too.
         is_document = body is not None and not isinstance(body, JsonBody)
         self.is_cacheable = self.operation.is_query and not is_document
+        self.path_numbers = {
+            name: QueryParameter(source, name)
+            for name, source in self.inputs.path.items()
+            if get_named_type(source.type).name == "Int"
+        }
         are_ids = all(source.definition.rules == (ID,) for source in self.inputs.path.values())
         are_checked = are_ids and self.inputs.operation.are_checked_alone
         # What a body has is checked by make_response, and all else where it is read; what operators
@@ -288,6 +294,11 @@ class EndpointHandler:
             value = path_params[name]
             if not value:  # no record has an empty id, as in `/v1/assets/`
                 raise not_found_error()
+            if (number := self.path_numbers.get(name)) is not None:
+                try:
+                    value = number.parse(value)
+                except ValueError as error:
+                    raise invalid_input_error({name: [str(error)]}) from error
             variables[variable] = value
         return variables, filters, fields and tuple(fields)
 

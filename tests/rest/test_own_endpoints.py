@@ -454,3 +454,14 @@ def assert_contains(found: Any, part: Any) -> None:
             assert_contains(item, expected)
     else:
         assert found == part
+
+
+async def test_a_number_may_be_in_the_path(directory: Directory) -> None:
+    text = """query Q($size: Int!) @endpoint(path: "/v1/x/q/{size}", summary: "Q", as: LIST) {
+      maps(perPage: $size) { data { id } }
+    }"""
+    assert (await get(directory, text, "q/1")).json() == {"data": [{"id": "plan-two"}]}
+    for size, error in (("none", "a whole number"), ("0", "at least 1")):
+        wrong = await get(directory, text, f"q/{size}")
+        assert (wrong.status_code, [*wrong.json()["fields"]]) == (422, ["size"])
+        assert error in wrong.json()["message"]
