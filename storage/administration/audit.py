@@ -17,6 +17,7 @@ from collections.abc import (
     Callable,
     Hashable,
     Iterable,
+    Mapping,
     Sequence,
 )
 from contextlib import suppress
@@ -244,6 +245,19 @@ async def delete_audit_records(database: driver.Database, before: datetime) -> i
             {"_id": {"$lt": _first_id_at(before)}}
         )
     return result.deleted_count
+
+
+def build_entry(
+    action: Action, collection: str, ids_by_operation: Mapping[Operation, Sequence[str]]
+) -> AuditEntry:
+    """Return the entry of records of one collection, of which nothing but their ids is recorded."""
+    changes = [
+        AuditChange.of_all(collection, operation, sorted(ids))
+        for operation, ids in ids_by_operation.items()
+        if ids
+    ]
+    ids = [id for change in changes for id in change.ids]
+    return AuditEntry(action, AuditTarget(collection, ids[:MAX_LISTED_IDS]), changes)
 
 
 def _build_record(origin: Origin, entry: AuditEntry) -> AuditRecord:

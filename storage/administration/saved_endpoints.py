@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from storage.administration import audit
-from storage.administration.audit import AuditChange, AuditEntry, AuditTarget, Operation
+from storage.administration.audit import AuditEntry
 from storage.mongo import driver
 from storage.records.kinds import Document, current_timestamp
 from storage.write_guards import CONDITIONAL_WRITES_COLLECTION
@@ -124,17 +124,13 @@ def _from_stored(stored: Document) -> SavedEndpoint:
 
 
 def _build_entry(plan: EndpointPlan) -> AuditEntry:
-    names: Mapping[Operation, list[str]] = {
-        "inserted": [each.name for each in plan.added],
-        "updated": [each.name for each in plan.changed],
-        "removed": [*plan.removed],
-    }
-    audited = [
-        AuditChange.of_all(ENDPOINTS_COLLECTION, operation, sorted(ids))
-        for operation, ids in names.items()
-        if ids
-    ]
-    ids = [id for change in audited for id in change.ids]
-    target = AuditTarget(ENDPOINTS_COLLECTION, ids[: audit.MAX_LISTED_IDS])
     is_saved = plan.added or plan.changed
-    return AuditEntry("endpoints.saved" if is_saved else "endpoints.removed", target, audited)
+    return audit.build_entry(
+        "endpoints.saved" if is_saved else "endpoints.removed",
+        ENDPOINTS_COLLECTION,
+        {
+            "inserted": [each.name for each in plan.added],
+            "updated": [each.name for each in plan.changed],
+            "removed": plan.removed,
+        },
+    )

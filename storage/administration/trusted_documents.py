@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from storage.administration import audit
-from storage.administration.audit import AuditChange, AuditEntry, AuditTarget, Operation
+from storage.administration.audit import AuditEntry
 from storage.errors import DocumentsError
 from storage.mongo import driver
 from storage.records.kinds import Document, current_timestamp
@@ -85,8 +85,9 @@ async def register_documents(
         registration = Registration(
             len(added), len(changed), len(wanted) - len(added) - len(changed)
         )
-        return registration, _build_entry(
+        return registration, audit.build_entry(
             "documents.registered",
+            DOCUMENTS_COLLECTION,
             {
                 "inserted": [each.sha256 for each in added],
                 "updated": [each.sha256 for each, _ in changed],
@@ -107,7 +108,7 @@ async def remove_documents(database: driver.Database, ids: Sequence[str] | None)
         collection = database[DOCUMENTS_COLLECTION]
         keys = sorted(await collection.distinct("_id", where, session=session))
         await collection.delete_many({"_id": {"$in": keys}}, session=session)
-        return keys, _build_entry("documents.removed", {"removed": keys})
+        return keys, audit.build_entry("documents.removed", DOCUMENTS_COLLECTION, {"removed": keys})
 
     return await audit.run_audited(database, None, remove)
 
@@ -150,16 +151,3 @@ def _to_stored(document: TrustedDocument, now: str) -> Document:
 
 def _from_stored(stored: Document) -> TrustedDocument:
     return msgspec.convert(stored, TrustedDocument)
-
-
-def _build_entry(
-    action: audit.Action, ids_by_operation: Mapping[Operation, list[str]]
-) -> AuditEntry:
-    changes = [
-        AuditChange.of_all(DOCUMENTS_COLLECTION, operation, sorted(ids))
-        for operation, ids in ids_by_operation.items()
-        if ids
-    ]
-    ids = [id for change in changes for id in change.ids]
-    target = AuditTarget(DOCUMENTS_COLLECTION, ids[: audit.MAX_LISTED_IDS])
-    return AuditEntry(action, target, changes)
