@@ -304,9 +304,8 @@ def _endpoint_description(
     if permission := _permission_extension(operation):
         sentences.append(f"The key needs the permission `{permission['x-permission']}`.")
     if flags := required_flags(operation):
-        sentences.append(
-            f"Experimental: the header `Experimental-Flags` must include `{flags[0]}`."
-        )
+        names = " and ".join(f"`{flag}`" for flag in flags)
+        sentences.append(f"Experimental: the header `Experimental-Flags` must include {names}.")
     if endpoint.deprecation is not None:
         sentences.append(endpoint.deprecation.sentence)
     return "\n\n".join(sentences)
