@@ -63,9 +63,7 @@ def endpoint(
         list[str] | None, _argument("Further paths of a built-in endpoint.")
     ] = strawberry.UNSET,
     summary: Annotated[str, _argument("What it does, in a few words.")],
-    description: Annotated[
-        str | None, _argument("What it does, in sentences; else that of the result's field.")
-    ] = strawberry.UNSET,
+    description: Annotated[str | None, _argument("What it does, in sentences.")] = strawberry.UNSET,
     tag: Annotated[
         str | None, _argument("The group in which descriptions show it.")
     ] = strawberry.UNSET,

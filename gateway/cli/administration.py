@@ -63,7 +63,7 @@ _permission_option = partial(
 
 @click.group()
 def keys() -> None:
-    """Create, list, change, rotate and revoke API keys."""
+    """Create, list, update, rotate and revoke API keys."""
 
 
 @keys.command()

@@ -173,7 +173,9 @@ def _read_files(paths: Iterable[Path], *, may_be_empty: bool = False) -> dict[st
             raise click.ClickException(f"{path} has over {MAX_FILE_BYTES:,} bytes")
         texts[str(path)] = path.read_text("utf-8", "surrogateescape")
     if not texts and not may_be_empty:
-        raise click.ClickException(f"there are no files {PATTERN}")
+        raise click.ClickException(
+            f"there are no files {PATTERN}; with --prune, this would remove all endpoints"
+        )
     return texts
 
 

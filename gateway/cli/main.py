@@ -42,7 +42,7 @@ COMMANDS = {
         "backup:restore",
         "Replace the whole database by what floorgate backup has saved: all of it, or nothing.",
     ),
-    "keys": ("administration:keys", "Create, list, change, rotate and revoke API keys."),
+    "keys": ("administration:keys", "Create, list, update, rotate and revoke API keys."),
     "documents": (
         "administration:documents",
         "Register the GraphQL documents of your clients, and list and remove them.",

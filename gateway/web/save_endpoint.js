@@ -68,7 +68,8 @@ function Preview({ openapi, sample, place }) {
   const { example = 'No body' } = Object.values(content)[0] ?? {}
   const value = sample?.data && !sample.errors ? wrap(sample.data, place, example) : undefined
   const shown = value === undefined ? example : value
-  const note = value === null ? ' there is none: an object would be 404' : example.paging ? '; paging is an example' : ''
+  const hasPages = openapi.parameters.some(({ name }) => name === 'page')
+  const note = value === null ? ' there is none: an object would be 404' : example.paging ? `; paging is an example${hasPages ? '' : ', and there is only the first page: a variable $page gives the others'}` : ''
   const text = typeof shown === 'string' ? shown : JSON.stringify(shown, null, 2)
   const reason = sample?.errors ? `: with the variables on screen, the operation failed. ${sample.errors[0].message}` : ', made from the types.'
   return (
@@ -132,17 +133,17 @@ function Editor({ operation, schema, variables }) {
       </div>
       <div role="status" aria-busy={answer.document !== document}>
         {endpoint && <p className={isSaved ? 'good' : ''}>{isSaved ? `Saved. ${endpoint.name} answers on every gateway within a second.` : `${endpoint.name} ${effect}.`}</p>}
-        {isSaved && <a href="v1/openapi">Show it in the API reference</a>}
+        {isSaved && <a href={`v1/openapi#/${encodeURIComponent(endpoint.openapi.tags[0])}/${endpoint.openapi.operationId}`} target="_blank">Show it in the API reference</a>}
         {breaking.length > 0 && <p>This breaks callers:</p>}
         <ul className="bad">{[...breaking, ...faults].map((text) => <Fault key={text} text={text} lines={answer.document.split('\n')} />)}</ul>
         {HELP[code] && <p>{HELP[code]}</p>}
       </div>
       {breaking.length > 0 && (
-        <label className="check"><input type="checkbox" checked={isBreaking} onChange={({ target }) => setAllowed(target.checked ? document : undefined)} /> Save it nevertheless: callers that rely on this get errors or other responses until they are changed.</label>
+        <label className="check"><input type="checkbox" checked={isBreaking} onChange={({ target }) => setAllowed(target.checked ? document : undefined)} /> Save it nevertheless: callers that rely on this get errors or other responses until they are changed. Another name and path would leave them theirs.</label>
       )}
       <button type="submit" disabled={answer.document !== document || !plan || (breaking.length > 0 && !isBreaking)}>Save</button>
       {endpoint && <Parameters inputs={inputs} />}
-      {endpoint && <Code title="Call" text={writeCall(endpoint, inputs)}><p>{endpoint.method} {new URL('.', location.href).href + endpoint.path.slice(1)}</p></Code>}
+      {endpoint && <Code title="Call" text={writeCall(endpoint, inputs)}><p>{endpoint.method} {new URL('.', location.href).href + endpoint.path.slice(1)}</p>{endpoint.openapi['x-permission'] && <p>The key needs the permission {endpoint.openapi['x-permission']}.</p>}</Code>}
       {endpoint && <Preview openapi={endpoint.openapi} sample={sample} place={fields.result} />}
       <Code title="Operation" text={document} />
     </form>

@@ -17,7 +17,7 @@ from rest.openapi.description import DescriptionBuilder
 from rest.openapi.example_values import make_example
 from rest.openapi.map_schemas import OpenApiObject
 
-OWN_TAG: Final = "Your endpoints"
+OWN_TAG: Final = "Custom endpoints"
 """The group of operators' endpoints that name none."""
 OWN_TAG_DESCRIPTION: Final = "Endpoints that the operator of this service has saved."
 

@@ -300,7 +300,8 @@ def _endpoint_description(
     endpoint: Endpoint, operation: Operation, result_schema: ResultSchemaReader
 ) -> str:
     field = result_schema.find_field(endpoint.form.result_path)
-    sentences = [endpoint.description or meaning_of(field) or f"{endpoint.summary}."]
+    of_field = "" if endpoint.source else meaning_of(field)  # which may say more than it has
+    sentences = [endpoint.description or of_field or f"{endpoint.summary}."]
     if permission := _permission_extension(operation):
         sentences.append(f"The key needs the permission `{permission['x-permission']}`.")
     if flags := required_flags(operation):

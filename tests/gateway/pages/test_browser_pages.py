@@ -306,7 +306,7 @@ def test_the_reference_has_own_endpoints_in_their_group_for_a_valid_key(
     expect(own).to_be_visible()
     browser.expect_key_state(seen, "Key accepted")
     group = seen.page.locator(f'.opblock-tag-section:has([data-path="{flats}"])')
-    expect(group.locator("h3")).to_contain_text("Your endpoints: Units")
+    expect(group.locator("h3")).to_contain_text("Custom endpoints: Units")
     own.locator("button.opblock-summary-control").click()
     # Texts of operators are Markdown without HTML, and plain texts elsewhere.
     expect(own.locator(".opblock-description strong")).to_have_text("Bold.")

@@ -86,8 +86,8 @@ def test_schemas_stand_where_they_are_and_built_in_groups_stay_apart() -> None:
     contract = contract_of(UNITS.replace('List units"', 'List units", tag: "Units"'))
     assert "#/components/schemas" not in contract
     added = add_contracts(DESCRIPTION, [contract, contract_of(CLOSURES)])
-    assert added["paths"]["/v1/x/units"]["get"]["tags"] == ["Your endpoints: Units"]
-    assert [tag["name"] for tag in added["tags"]][-2:] == ["Your endpoints: Units", OWN_TAG]
+    assert added["paths"]["/v1/x/units"]["get"]["tags"] == ["Custom endpoints: Units"]
+    assert [tag["name"] for tag in added["tags"]][-2:] == ["Custom endpoints: Units", OWN_TAG]
 
 
 def test_a_contract_that_refers_to_what_is_not_there_is_left_out() -> None:
