@@ -82,7 +82,9 @@ class Release:
 
     def create_key(self, name: str) -> dict[str, str]:
         """Create a key that may do everything; return it and its id."""
-        permissions = [part for name in PERMISSIONS for part in ("--permission", name)]
+        known = "".join(self.run("keys", "create", "--help").split())  # of this release, at most
+        names = [each for each in PERMISSIONS if each in known]
+        permissions = [part for each in names for part in ("--permission", each)]
         made = self.run("keys", "create", "--name", name, "--all-assets", "--json", *permissions)
         created: dict[str, str] = json.loads(made)
         return created
