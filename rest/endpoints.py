@@ -340,17 +340,12 @@ class EndpointHandler:
             return Response(b"", form.status, RESPONSE_HEADERS)
         if request_url.fields is not None:
             body = select_fields(body, request_url.fields, is_in_data=form.is_in_data)
-        if not isinstance(body, bytes):
+        if not isinstance(body, bytes) and self.is_saved:
+            body = await _write_within(body, budget, cost)
+        elif not isinstance(body, bytes):
             data = body.get(DATA) if isinstance(body, dict) else None
-            # A saved endpoint may have long lists anywhere: its cost tells.
-            items = len(data) if isinstance(data, list) and not self.is_saved else cost
-            is_long = items > MAX_ITEMS_IN_EVENT_LOOP
-            try:
-                budget.check_least(budget.drawing_bytes)
-                body = await write_json(body, budget.check_least) if is_long else orjson.dumps(body)
-                budget.check_response(len(body))
-            except RequestError as error:
-                raise from_graphql_error(error) from error
+            is_long = isinstance(data, list) and len(data) > MAX_ITEMS_IN_EVENT_LOOP
+            body = await write_json(body) if is_long else orjson.dumps(body)
         media_type = formed.media_type or form.media_type
         headers = ENCODED_RESPONSE_HEADERS
         if formed.headers:
@@ -394,6 +389,18 @@ class EndpointHandler:
             if is_in_body:
                 return self.endpoint.body.to_path(argument)
         return self.parameter_names.get(name, argument)
+
+
+async def _write_within(body: Any, budget: Budget, cost: int) -> bytes:
+    """Return a body of this cost as JSON. Raises HttpError if it is too large for one request."""
+    try:
+        budget.check_least(budget.drawing_bytes)
+        is_long = cost > MAX_ITEMS_IN_EVENT_LOOP  # there may be long lists anywhere in it
+        content = await write_json(body, budget.check_least) if is_long else orjson.dumps(body)
+        budget.check_response(len(content))
+    except RequestError as error:
+        raise from_graphql_error(error) from error
+    return content
 
 
 class DeferredHandler:
