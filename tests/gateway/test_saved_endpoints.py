@@ -194,6 +194,9 @@ async def test_responses_come_from_the_cache_and_from_the_fast_path(
     explained = await client.get("/v1/x/units/unit-1", headers={"Floorgate-Explain": "true"})
     assert explained.json()["caches"]["response"] == "hit"
     assert explained.json()["caches"]["fast_path"]
+    await save(client, UNIT.replace("id assetId }", "id name assetId }"))
+    explained = await client.get("/v1/x/units/unit-1", headers={"Floorgate-Explain": "true"})
+    assert not explained.json()["caches"]["fast_path"]
 
 
 async def test_what_breaks_callers_is_refused_unless_it_is_said(client: httpx.AsyncClient) -> None:
