@@ -191,7 +191,7 @@ class Endpoint:
     """The operation as it is written, and the fragments that it reaches; empty for built-in ones.
     """
     place: Place = Place("", 1, 1)
-    """Where the operation is written."""
+    """The place where the operation is written."""
 
     @property
     def address(self) -> Address:

@@ -50,10 +50,10 @@ from schema.endpoint_directives import HttpMethod, ResponseForm
 from schema.query_limits import QueryLimits
 
 OWN_PATHS: Final = "/v1/x/"
-"""What the paths of operators' endpoints begin with."""
+"""All paths of operators' endpoints begin with it."""
 MAX_PATH_CHARACTERS: Final = 200
 MAX_SEGMENTS, MAX_PARAMETERS = 8, 4
-"""Of a path, after the beginning that all have: `find_clashes` compares all their arrangements."""
+"""They bound a path after its beginning, as `find_clashes` compares all arrangements."""
 MAX_NAME_CHARACTERS: Final = 100
 _MAX_CHARACTERS: Final = {"summary": 200, "description": 10_000, "tag": 100}
 """Bounds of texts by the argument of `@endpoint` that they are."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -56,6 +56,16 @@ async def errors_of(client: httpx.AsyncClient, *documents: str, **options: bool)
     [error] = body["errors"]
     extensions: dict[str, Any] = error["extensions"]
     return extensions
+
+
+async def get_until(
+    client: httpx.AsyncClient, is_awaited: Callable[[httpx.Response], bool]
+) -> httpx.Response:
+    """The first response of a unit's endpoint that is the awaited one."""
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        while not is_awaited(response := await client.get("/v1/x/units/unit-1")):
+            await asyncio.sleep(0)
+    return response
 
 
 @pytest.fixture
@@ -171,15 +181,11 @@ async def test_a_change_is_there_at_once_on_every_gateway(
         changed = UNIT.replace("id assetId }", "id name floorId assetId }")
         assert (await save(client, changed))["changed"] == ["XUnit"]
         assert len((await client.get("/v1/x/units/unit-1")).json()) == 4
-        async with asyncio.timeout(TIMEOUT_SECONDS):
-            while len((await second.get("/v1/x/units/unit-1")).json()) != 4:
-                await asyncio.sleep(0.01)
+        await get_until(second, lambda response: len(response.json()) == 4)
         data = await data_of(client, REMOVE, {"names": ["XUnit"]})
         assert data["removeEndpoints"] == {"removed": ["XUnit"]}
         assert (await client.get("/v1/x/units/unit-1")).status_code == 404
-        async with asyncio.timeout(TIMEOUT_SECONDS):
-            while (await second.get("/v1/x/units/unit-1")).status_code != 404:
-                await asyncio.sleep(0.01)
+        await get_until(second, lambda response: response.status_code == 404)
 
 
 async def test_responses_come_from_the_cache_and_from_the_fast_path(
@@ -242,9 +248,7 @@ async def test_one_that_this_release_cannot_run_is_a_503_of_its_own(
         endpoints = database[ENDPOINTS_COLLECTION]
         gone = UNIT.replace("assetId", "ownerId")
         await endpoints.update_one({"_id": "XUnit"}, {"$set": {"text": gone}})
-        async with asyncio.timeout(TIMEOUT_SECONDS):
-            while (response := await client.get("/v1/x/units/unit-1")).status_code == 200:
-                await asyncio.sleep(0.01)
+        response = await get_until(client, lambda response: response.status_code != 200)
         assert (response.status_code, response.json()["code"]) == (503, "ENDPOINT_INVALID")
         # The same text with another meaning: its callers rely on what the contract has.
         stored = await endpoints.find_one({"_id": "XUnit"})
