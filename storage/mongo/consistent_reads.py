@@ -23,6 +23,7 @@ from pymongo.read_concern import ReadConcern
 
 from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import topology
+from storage.mongo.observation import CommandEnd, Observe, describe_error, find_collection
 from storage.mongo.protocols import Collection, Database, DatabaseFront, Pipeline, Session
 from storage.mongo.topology import PrimaryListener
 from storage.mongo.unavailable import TIMEOUT_SECONDS, get_operation
@@ -252,9 +253,12 @@ _OK = b"\x01ok\0" + struct.pack("<d", 1)
 class ReadConnections:
     """Connections to the primary that the driver knows; made when reads need more of them."""
 
-    def __init__(self, options: ClientOptions, listener: PrimaryListener) -> None:
+    def __init__(
+        self, options: ClientOptions, listener: PrimaryListener, observe: Observe | None
+    ) -> None:
         self._options = options
         self._listener = listener
+        self._observe = observe
         self._loop = asyncio.get_running_loop()
         self._primary: Any = None
         """The primary that all connections are to."""
@@ -282,17 +286,22 @@ class ReadConnections:
         content = bson.encode({**command, **limit})
         if len(content) > _MAX_MESSAGE_BYTES:
             return None
+        started, code = time.perf_counter(), ""
         try:
             reply = _decode_reply(await self._idle.pop().send(content, seconds))
-        except NetworkTimeout:
-            raise
-        except AutoReconnect:
-            return None
-        if reply["ok"] != 1:
-            labels = reply.get("errorLabels", ())
-            if reply.get("code") in _CODES_FOR_DRIVER or "RetryableError" in labels:
+            if reply["ok"] != 1:
+                _check_command_response(reply, None)
+        except BaseException as error:
+            code = describe_error(error)
+            if _is_for_driver(error):
                 return None
-            _check_command_response(reply, None)
+            raise
+        finally:
+            if self._observe is not None:
+                name = next(iter(command))
+                ended = time.perf_counter()
+                collection = find_collection(name, command)
+                self._observe(CommandEnd(name, collection, ended - started, code))
         return reply
 
     def lose_primary(self) -> None:
@@ -351,6 +360,13 @@ class ReadConnections:
         self._idle.clear()
         for connection in self._connections:
             connection.close()
+
+
+def _is_for_driver(error: BaseException) -> bool:
+    """Return whether the driver can send a read again that has failed so."""
+    if isinstance(error, OperationFailure):
+        return error.code in _CODES_FOR_DRIVER or error.has_error_label("RetryableError")
+    return isinstance(error, AutoReconnect) and not isinstance(error, NetworkTimeout)
 
 
 def _decode_reply(message: bytearray) -> Document:

@@ -23,6 +23,7 @@ from pymongo import UpdateOne as UpdateOne
 from pymongo.errors import BulkWriteError, CollectionInvalid, ConfigurationError, DuplicateKeyError
 from pymongo.errors import OperationFailure as OperationFailure
 from pymongo.errors import PyMongoError as PyMongoError
+from pymongo.monitoring import CommandListener
 
 from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import topology
@@ -31,6 +32,8 @@ from storage.mongo.consistent_reads import NO_LIMIT as NO_LIMIT
 from storage.mongo.consistent_reads import ReadConnections
 from storage.mongo.consistent_reads import aggregate_documents as aggregate_documents
 from storage.mongo.consistent_reads import find_documents as find_documents
+from storage.mongo.observation import CommandObserver
+from storage.mongo.observation import Observe as Observe
 from storage.mongo.protocols import Client as Client
 from storage.mongo.protocols import Collection as Collection
 from storage.mongo.protocols import Database as Database
@@ -71,18 +74,21 @@ def connect(
     driver_name: DriverName = "motor",
     timeout_seconds: float = TIMEOUT_SECONDS,
     clock: ClusterClock | None = None,
+    observe: Observe | None = None,
 ) -> Client:
     """Return a client with majority writes and reads, one retry and a timeout per operation.
 
     Options here override those in `url`. Reads of `storage.mongo.consistent_reads` see everything
-    up to the time of `clock`; all others go to the primary.
+    up to the time of `clock`; all others go to the primary. `observe` is called, also in other
+    threads, when a command has ended.
     """
     create: Callable[..., Any] = AsyncMongoClient
     if driver_name == "motor":
         from motor.motor_asyncio import AsyncIOMotorClient as create
     deployment = topology.Deployment.at(url, clock)
     options = _client_options(timeout_seconds)
-    client: Client = create(url, **options, event_listeners=[deployment.listener])
+    listeners = [deployment.listener, *([CommandObserver(observe)] if observe else [])]
+    client: Client = create(url, **options, event_listeners=listeners)
     topology.describe(client, deployment)
     return client
 
@@ -153,15 +159,17 @@ def get_clock(client: Client) -> ClusterClock:
 async def open_read_connections(client: Client) -> AsyncIterator[None]:
     """Let the event loop itself send reads outside transactions, while the context lasts.
 
-    The driver sends them where it has to tell somebody of each command.
+    The driver sends them where it has to tell somebody else than `observe` of each command.
     """
     deployment = topology.of(client)
     options: Any = client
-    listeners = options.options.pool_options._event_listeners
-    if listeners is not None and listeners.enabled_for_commands:
+    listeners = options.options.pool_options._event_listeners.event_listeners()
+    told = [each for each in listeners if isinstance(each, CommandListener)]
+    observe = next((each.observe for each in told if isinstance(each, CommandObserver)), None)
+    if len(told) > (observe is not None):
         yield
         return
-    connections = ReadConnections(options.options, deployment.listener)
+    connections = ReadConnections(options.options, deployment.listener, observe)
     deployment.read, deployment.listener.on_loss = connections.run, connections.lose_primary
     try:
         yield

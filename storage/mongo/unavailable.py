@@ -210,7 +210,7 @@ class _ErrorTranslation(AbstractContextManager[None]):
                 raise UnavailableError("MongoDB cannot be reached", cause) from error
 
 
-def find_cause(error: Exception) -> UnavailableCause | None:
+def find_cause(error: BaseException) -> UnavailableCause | None:
     """Return why a command failed that may succeed later, or on another member; None if it may not.
 
     >>> find_cause(OperationFailure("interrupted", 11602))
@@ -238,7 +238,7 @@ def find_cause(error: Exception) -> UnavailableCause | None:
     return UnavailableCause.INTERRUPTED if is_transient else None
 
 
-def _iter_codes(error: Exception) -> Iterator[int | None]:
+def _iter_codes(error: BaseException) -> Iterator[int | None]:
     """Yield the codes of an error of MongoDB, or of several writes together."""
     if isinstance(error, BulkWriteError):
         details: Any = error.details or {}

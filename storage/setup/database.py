@@ -23,6 +23,7 @@ async def open_database(
     clock: driver.ClusterClock | None = None,
     *,
     on_server_failure: Callable[[EmbeddedServerError], None] = embedded_mongo.log_failure,
+    observe: driver.Observe | None = None,
 ) -> AsyncIterator[driver.Client]:
     """Connect to MongoDB, starting the embedded one if need be, and prepare the database.
 
@@ -30,7 +31,7 @@ async def open_database(
     EmbeddedServerError, MongoUnusableError and MigrationRunningError.
     """
     async with (
-        connect_to_database(settings, timeout_seconds, clock, on_server_failure) as client,
+        connect_to_database(settings, timeout_seconds, clock, on_server_failure, observe) as client,
         run_in_background(end_abandoned_transactions(client)),
     ):
         await _prepare(client[settings.database])
@@ -43,14 +44,15 @@ async def connect_to_database(
     timeout_seconds: float,
     clock: driver.ClusterClock | None = None,
     on_server_failure: Callable[[EmbeddedServerError], None] = embedded_mongo.log_failure,
+    observe: driver.Observe | None = None,
 ) -> AsyncIterator[driver.Client]:
     """Connect to MongoDB, starting the embedded one if need be.
 
     An embedded MongoDB that dies is restarted. Each time that this fails, as on a full disk,
     `on_server_failure` is called in another thread.
 
-    Reads follow `clock`, if other processes share it. Raises EmbeddedServerError
-    and MongoUnusableError.
+    Reads follow `clock`, if other processes share it; `observe` is told of each command. Raises
+    EmbeddedServerError and MongoUnusableError.
     """
     server = (
         nullcontext(settings.mongo_url)
@@ -59,7 +61,7 @@ async def connect_to_database(
     )
     with server as url:
         with explain_refusals():
-            client = driver.connect(url, settings.driver, timeout_seconds, clock)
+            client = driver.connect(url, settings.driver, timeout_seconds, clock, observe)
         try:
             await check_requirements(client, PING_TIMEOUT_SECONDS)
             yield client
