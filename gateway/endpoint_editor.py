@@ -41,7 +41,9 @@ class EndpointFaultsError(RequestError):
     code = "INVALID_INPUT"
 
     def __init__(self, argument: str, faults: Iterable[object]) -> None:
-        lines = [*map(str, faults)]
+        self.parts = [*faults]
+        """What is wrong, with the `place` of each fault that has one."""
+        lines = [*map(str, self.parts)]
         title = [f"{len(lines):,} fault{'s'[: len(lines) - 1]}:"] if argument == DOCUMENTS else []
         super().__init__("\n".join(title + lines), fields={argument: lines[:MAX_REPORTED_ERRORS]})
 

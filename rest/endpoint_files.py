@@ -211,8 +211,13 @@ class Fault(NamedTuple):
     column: int
     message: str
 
+    @property
+    def place(self) -> str:
+        """Return the place as compilers write it."""
+        return f"{self.file}:{self.line}:{self.column}"
+
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}: {self.message}"
+        return f"{self.place}: {self.message}"
 
 
 class InvalidEndpointsError(Exception):

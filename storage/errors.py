@@ -136,9 +136,11 @@ class BundleError(StorageError):
     """
 
     def __init__(
-        self, violations: list[str], total: int | None = None, notes: Sequence[str] = ()
+        self, violations: Sequence[object], total: int | None = None, notes: Sequence[str] = ()
     ) -> None:
-        self.violations = violations
+        self.parts = violations
+        """Sentences, or what has a `place`, a `message`, and both as its text."""
+        self.violations = [*map(str, violations)]
         self.notes = notes
         """Notes on what else was found, such as columns that were not read: the cause may be among
         them."""
@@ -146,7 +148,7 @@ class BundleError(StorageError):
         """The number of all violations: only the first are listed."""
         more = self.total - len(violations)
         rest = [f"... and {more:,} more error{'s' * (more > 1)}"] if more else []
-        super().__init__("\n".join([*violations, *rest]))
+        super().__init__("\n".join([*self.violations, *rest]))
 
 
 class RemovalRefusedError(StorageError):

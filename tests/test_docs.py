@@ -45,7 +45,7 @@ def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Com
         return
     context = click.Context(command)
     for inner in command.list_commands(context):
-        found = command.get_command(context, inner)
+        _, found, _ = command.resolve_command(context, [inner])
         assert found is not None
         yield from commands(found, f"{name} {inner}")
 

@@ -2,12 +2,14 @@
 --trusted-documents run, and who changed what, when and from where.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -18,9 +20,11 @@ from gateway.cli.terminal import print_notes, print_table
 from gateway.settings import COUNT_OR_ZERO, STORABLE_TEXT, Parsed, Settings, id_option, with_storage
 from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
 from resolvers.request.times import parse_time
-from storage.administration import api_keys, trusted_documents
-from storage.administration.audit import ACTIONS, AuditFilter, AuditRecord, iter_audit_records
-from storage.mongo import driver
+
+if TYPE_CHECKING:
+    from storage.administration.api_keys import ApiKey
+    from storage.administration.audit import AuditRecord
+    from storage.mongo import driver
 
 NEVER = "never"
 
@@ -50,6 +54,8 @@ def _parse_overlap(text: str) -> int:
     match = re.fullmatch(r"([0-9]{1,9})([smhd])|0", text)
     if match is None:
         raise ValueError(f"must be 0, or a number with s, m, h or d, such as 24h, not {text!r}")
+    from storage.administration import api_keys
+
     seconds = 0 if text == "0" else int(match[1]) * SECONDS[match[2]]
     if seconds > api_keys.MAX_OVERLAP_DAYS * SECONDS["d"]:
         raise ValueError(f"must be at most {api_keys.MAX_OVERLAP_DAYS}d, not {text}")
@@ -172,6 +178,8 @@ def update(
     }
 
     async def work(database: driver.Database) -> tuple[dict[str, Any], list[str]]:
+        from storage.administration import api_keys
+
         id = await find_key_id(database, key_id)
         await _execute(database, UPDATE_KEY, {**variables, "id": id})
         [changed] = await api_keys.list_keys_by_prefix(database, id, 1)
@@ -207,6 +215,8 @@ def rotate(
     """
 
     async def work(database: driver.Database) -> tuple[dict[str, Any], list[str]]:
+        from storage.administration import api_keys
+
         variables = {
             "id": await find_key_id(database, key_id),
             "overlapSeconds": overlap,
@@ -260,6 +270,8 @@ def revoke(key_id: str, settings: Settings) -> None:
 @with_storage
 def list_keys(as_json: bool, settings: Settings) -> None:
     """List all keys, including expired and revoked ones."""
+    from storage.administration import api_keys
+
     found = run_with_database(settings, api_keys.list_api_keys)
     found.sort(key=lambda key: (key.created_at, key.id))
     records = [_describe_key(key) for key in found]
@@ -291,6 +303,8 @@ async def find_key_id(database: driver.Database, text: str) -> str:
 
     Raises ClickException, which says what is right.
     """
+    from storage.administration import api_keys
+
     found = await api_keys.list_keys_by_prefix(database, text, MAX_CANDIDATES + 1)
     if found and found[0].id == text:
         return text
@@ -319,6 +333,8 @@ async def find_key_id(database: driver.Database, text: str) -> str:
 async def complete_key_id(database: driver.Database, text: str | None) -> str | None:
     """Return the id of the only key that begins so; the text itself if no key does, as ids of
     other records may be meant. Raises ClickException if several do."""
+    from storage.administration import api_keys
+
     is_prefix = text is not None and len(text) >= MIN_PREFIX_CHARACTERS
     if text is None or not is_prefix or not await api_keys.list_keys_by_prefix(database, text, 1):
         return text
@@ -340,7 +356,7 @@ def _describe_permissions(key: dict[str, Any]) -> list[str]:
     return [name + notes.get(name, "") for name in key["permissions"]]
 
 
-def _describe_key(key: api_keys.ApiKey) -> dict[str, Any]:
+def _describe_key(key: ApiKey) -> dict[str, Any]:
     return {
         "id": key.id,
         "name": key.name,
@@ -401,6 +417,7 @@ def register(paths: tuple[Path, ...], settings: Settings) -> None:
     """
     # Here, as the schema takes long to import.
     from gateway.cli.document_files import read_documents
+    from storage.administration import trusted_documents
 
     found = read_documents(paths)
     work = partial(trusted_documents.register_documents, documents=found)
@@ -416,6 +433,8 @@ def register(paths: tuple[Path, ...], settings: Settings) -> None:
 @with_storage
 def list_documents(as_json: bool, settings: Settings) -> None:
     """List the registered documents by the names of their operations."""
+    from storage.administration import trusted_documents
+
     found = run_with_database(settings, trusted_documents.list_documents)
     if as_json:
         for document in found:
@@ -436,6 +455,8 @@ def remove_documents(ids: tuple[str, ...], is_all: bool, settings: Settings) -> 
     """Remove documents by their SHA-256, or any other of their ids."""
     if is_all == bool(ids):
         raise click.UsageError("give at least one ID, or --all")
+    from storage.administration import trusted_documents
+
     wanted = None if is_all else [id.removeprefix("sha256:") for id in ids]
     work = partial(trusted_documents.remove_documents, ids=wanted)
     removed = run_with_database(settings, work, writes=True)
@@ -443,6 +464,15 @@ def remove_documents(ids: tuple[str, ...], is_all: bool, settings: Settings) -> 
         click.echo(f"removed: {digest}")
     if not removed:
         click.echo("no such document is registered")
+
+
+def _parse_action(text: str) -> str:
+    """Return an action of the audit log. Raises ValueError."""
+    from storage.administration.audit import ACTIONS
+
+    if text not in ACTIONS:
+        raise ValueError(f"must be one of {', '.join(ACTIONS)}, not {text!r}")
+    return text
 
 
 TIME = Parsed("time", parse_time)
@@ -453,7 +483,7 @@ TIME = Parsed("time", parse_time)
 @click.option("--since", type=TIME, metavar="ISO", help="Only records from this time on.")
 @click.option("--until", type=TIME, metavar="ISO", help="Only records from before this time.")
 @id_option("--actor", help="Only what this key has changed, or this operator.")
-@click.option("--action", type=click.Choice(ACTIONS), help="Only this action.")
+@click.option("--action", type=Parsed("action", _parse_action), help="Such as key.created.")
 @id_option("--target", help="Only changes of this key, map, unit or the like.")
 @click.option(
     "--limit", type=COUNT_OR_ZERO, default=100, show_default=True, help="Records; 0 lists all."
@@ -462,6 +492,8 @@ TIME = Parsed("time", parse_time)
 @with_storage
 def audit(limit: int, as_json: bool, settings: Settings, **wanted: Any) -> None:
     """List who changed what, when and from where, the latest first."""
+    from storage.administration.audit import AuditFilter, iter_audit_records
+
     rows: list[list[str]] = []
 
     async def work(database: driver.Database) -> None:

@@ -1,5 +1,7 @@
 """`floorgate backup` and `floorgate restore`: save and restore the whole database."""
 
+from __future__ import annotations
+
 import errno
 import glob
 import os
@@ -7,11 +9,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from gateway.cli.operator import run_with_database
 from gateway.cli.terminal import show_progress
@@ -22,11 +22,10 @@ from gateway.settings import (
     with_options,
     with_storage,
 )
-from storage.administration.audit import AUDIT_COLLECTION
-from storage.backup import backups
-from storage.backup.backups import BackupReader, Manifest, read_manifest
-from storage.embedded import embedded_mongo
-from storage.mongo import driver
+
+if TYPE_CHECKING:
+    from storage.backup.backups import Manifest, RestoreSummary
+    from storage.mongo import driver
 
 TIMEOUT_SECONDS = 120.0
 STANDARD_STREAM = Path("-")
@@ -43,6 +42,8 @@ def backup(archive: Path, settings: Settings) -> None:
     writes to standard output. Gateways go on meanwhile. An existing ARCHIVE is replaced once the
     new one is complete.
     """
+    from storage.backup import backups
+
     with _open_output(archive) as output, show_progress() as progress:
 
         async def work(database: driver.Database) -> Manifest:
@@ -63,6 +64,9 @@ def restore(archive: Path, check: bool, yes: bool, **values: Any) -> None:
     Records, networks and API keys that ARCHIVE lacks are gone afterwards; the audit log keeps its
     records. Gateways go on meanwhile. - reads standard input.
     """
+    from storage.backup import backups
+    from storage.embedded import embedded_mongo
+
     with ExitStack() as stack:
         is_stream = archive == STANDARD_STREAM
         source = sys.stdin.buffer if is_stream else stack.enter_context(archive.open("rb"))
@@ -78,7 +82,7 @@ def restore(archive: Path, check: bool, yes: bool, **values: Any) -> None:
             _confirm(settings, source)
         with show_progress() as progress:
 
-            async def work(database: driver.Database) -> backups.RestoreSummary:
+            async def work(database: driver.Database) -> RestoreSummary:
                 return await backups.restore_backup(
                     database, source, archive.name, progress=progress
                 )
@@ -103,6 +107,8 @@ def _open_output(archive: Path) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
+    from storage.embedded import embedded_mongo
+
     archive = archive.resolve()
     if archive.exists() and not archive.is_file():  # a pipe or a device
         with archive.open("wb") as device:
@@ -132,6 +138,8 @@ def _open_output(archive: Path) -> Iterator[BinaryIO]:
 
 def _remove_leftovers(archive: Path) -> None:
     """Remove the unlocked partial files of killed backups to this archive."""
+    from storage.embedded import embedded_mongo
+
     for leftover in archive.parent.glob(f".{glob.escape(archive.name)}.*.partial"):
         with suppress(OSError):  # another user's, or removed meanwhile
             descriptor = os.open(leftover, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -151,6 +159,8 @@ def _sync_directory(directory: Path) -> None:
 
 
 def _check(source: BinaryIO) -> Manifest:
+    from storage.backup.backups import BackupReader
+
     reader = BackupReader(source)
     for _ in reader.iter_parts():
         pass
@@ -160,6 +170,9 @@ def _check(source: BinaryIO) -> Manifest:
 
 def _confirm(settings: Settings, source: BinaryIO) -> None:
     """Ask before anything is replaced. Raises click.Abort, or ClickException if none can answer."""
+    from storage.administration.audit import AUDIT_COLLECTION
+    from storage.backup import backups
+
     before = run_with_database(settings, backups.count_saved_documents, TIMEOUT_SECONDS)
     if not before.keys() - {AUDIT_COLLECTION}:
         return
@@ -167,7 +180,7 @@ def _confirm(settings: Settings, source: BinaryIO) -> None:
         raise click.ClickException(
             "the database is not empty; --yes replaces everything in it by what is in the archive"
         )
-    manifest = read_manifest(source)
+    manifest = backups.read_manifest(source)
     source.seek(0)
     _print_counts(("Now", before), ("In the archive", manifest.count_documents()))
     click.confirm(
@@ -184,6 +197,11 @@ def _describe(manifest: Manifest) -> str:
 
 
 def _print_counts(*columns: tuple[str, Mapping[str, int]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from storage.backup import backups
+
     table = Table("Collection", *(title for title, _ in columns))
     for name in backups.SAVED_COLLECTIONS:
         counts = [counts.get(name, 0) for _, counts in columns]

@@ -1,6 +1,7 @@
 """`floorgate doctor`: check everything that a gateway needs, and say what to do."""
 
-import asyncio
+from __future__ import annotations
+
 import os
 import platform
 import resource
@@ -11,10 +12,10 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
-from packaging.requirements import Requirement
 
 from gateway.cli.terminal import print_table
 from gateway.errors import TlsError
@@ -26,7 +27,9 @@ from gateway.settings import (
     env_file_option,
     with_settings,
 )
-from storage.inspection import Finding, Status, inspect_database
+
+if TYPE_CHECKING:
+    from storage.inspection import Finding, Status
 
 MIN_DISK_MB = 100
 GOOD_DISK_MB = 1000
@@ -46,8 +49,11 @@ def doctor(as_json: bool, settings: Settings) -> None:
 
     Exit status 1 if something is wrong, 0 if all is well or there are only warnings.
     """
+    import asyncio
+
     from gateway.saved_endpoints import find_unusable
     from resolvers.routable_maps import is_loadable
+    from storage.inspection import inspect_database
 
     find = partial(find_unusable, limits=settings.query_limits)
     findings = [
@@ -66,6 +72,8 @@ def doctor(as_json: bool, settings: Settings) -> None:
 
 
 def _check_packages() -> Finding:
+    from storage.inspection import Finding
+
     versions = f"Floorgate {metadata.version('floorgate')}, Python {platform.python_version()}"
     if wrong := [*_find_wrong_packages(metadata.requires("floorgate") or ())]:
         return Finding("versions", "error", f"{versions}; {', '.join(wrong)}", "make setup")
@@ -78,6 +86,8 @@ def _find_wrong_packages(requirements: Iterable[str]) -> Iterator[str]:
     >>> [*_find_wrong_packages(["pip>=1", "pip>=9999; extra == 'dev'", "no-such-package>=1"])]
     ['no-such-package is missing']
     """
+    from packaging.requirements import Requirement
+
     for requirement in map(Requirement, requirements):
         if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
             continue
@@ -91,6 +101,8 @@ def _find_wrong_packages(requirements: Iterable[str]) -> Iterator[str]:
 
 
 def _check_disk(data_dir: Path) -> Finding:
+    from storage.inspection import Finding
+
     # Unlike Path.exists, os.path.exists is also false below a directory that may not be entered.
     there = next(each for each in (data_dir, *data_dir.resolve().parents) if os.path.exists(each))  # noqa: PTH110
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
@@ -105,6 +117,8 @@ def _check_disk(data_dir: Path) -> Finding:
 
 
 def _check_open_files(settings: Settings) -> Finding:
+    from storage.inspection import Finding
+
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = settings.max_connections + _RESERVED_FILES
     if resource.RLIM_INFINITY != hard < needed:
@@ -115,6 +129,8 @@ def _check_open_files(settings: Settings) -> Finding:
 
 
 def _check_certificate(settings: Settings) -> Finding:
+    from storage.inspection import Finding
+
     if settings.behind_proxy:
         return Finding("certificate", "ok", "that of the proxy, which is not looked at")
     own = settings.tls_cert or settings.tls_key

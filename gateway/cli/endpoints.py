@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -22,7 +21,6 @@ from gateway.settings import (
     with_settings,
     with_storage,
 )
-from storage.administration import saved_endpoints
 
 if TYPE_CHECKING:
     from gateway.endpoint_editor import EndpointEditor
@@ -72,18 +70,23 @@ def apply(
     documents = _read_files(paths, may_be_empty=prune)
 
     async def work(database: driver.Database) -> EndpointPlan:
+        from gateway.endpoint_editor import EndpointFaultsError
+
         save = partial(_build_editor(settings).save, database, documents, prune=prune)
         plan = await save(dry_run=True)
-        _print_plan(plan, as_json=as_json)
+        _print_plan(plan, err=as_json)
         if plan.breaking and not breaking and not dry_run:
-            raise click.ClickException("callers would break: --breaking applies it nevertheless")
+            sentence = "callers would break: --breaking applies it nevertheless"
+            raise click.ClickException(sentence) from EndpointFaultsError("breaking", plan.breaking)
         if dry_run or not (plan.added or plan.changed or plan.removed):
             return plan
         if sys.stdin.isatty() and not yes:
             click.confirm("Apply this?", abort=True, err=True)
         return await save(breaking=breaking, shown=plan)
 
-    run_with_database(settings, work, needs=EDITOR, writes=not dry_run)
+    plan = run_with_database(settings, work, needs=EDITOR, writes=not dry_run)
+    if as_json:
+        click.echo(orjson.dumps({**_name_parts(plan), "breaking": plan.breaking}))
 
 
 @endpoints.command()
@@ -99,6 +102,8 @@ def check(paths: tuple[Path, ...], settings: Settings) -> None:
         found = _build_editor(settings).check(_read_files(paths))
         click.echo(f"{count_of(len(found), 'endpoint')}, nothing is wrong")
         return
+
+    import asyncio
 
     async def find() -> dict[str, str]:
         from gateway.saved_endpoints import find_unusable
@@ -117,6 +122,8 @@ def check(paths: tuple[Path, ...], settings: Settings) -> None:
 @with_storage
 def list_endpoints(as_json: bool, settings: Settings) -> None:
     """List the saved endpoints."""
+    from storage.administration import saved_endpoints
+
     work = partial(saved_endpoints.list_endpoints, with_contracts=as_json)
     found = run_with_database(settings, work)
     if as_json:
@@ -132,6 +139,8 @@ def list_endpoints(as_json: bool, settings: Settings) -> None:
 @with_storage
 def show(name: str, as_json: bool, settings: Settings) -> None:
     """Print the operation of a saved endpoint, with its fragments."""
+    from storage.administration import saved_endpoints
+
     found = run_with_database(settings, partial(saved_endpoints.find_endpoint, name=name))
     if found is None:
         raise click.ClickException(
@@ -187,20 +196,21 @@ def _list_files(paths: Iterable[Path]) -> Iterator[Path]:
             yield path
 
 
-def _print_plan(plan: EndpointPlan, *, as_json: bool) -> None:
-    names = {
+def _name_parts(plan: EndpointPlan) -> dict[str, list[str]]:
+    return {
         part: [each if isinstance(each, str) else each.name for each in getattr(plan, part)]
         for part in ("added", "changed", "removed", "unchanged")
     }
-    if as_json:
-        click.echo(orjson.dumps({**names, "breaking": plan.breaking}))
-        return
+
+
+def _print_plan(plan: EndpointPlan, *, err: bool) -> None:
     for sign, part in (("+", plan.added), ("~", plan.changed)):
         for each in part:
-            click.echo(f"{sign} {each.name}: {each.method} {each.path}")
+            click.echo(f"{sign} {each.name}: {each.method} {each.path}", err=err)
     for line in (*(f"- {name}" for name in plan.removed), *(f"! {each}" for each in plan.breaking)):
-        click.echo(line)
-    click.echo(", ".join(f"{len(each)} {part}" for part, each in names.items()))
+        click.echo(line, err=err)
+    counts = (f"{len(each)} {part}" for part, each in _name_parts(plan).items())
+    click.echo(", ".join(counts), err=err)
 
 
 def _describe(endpoint: SavedEndpoint) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """The command line `floorgate`: its commands and its error messages."""
 
 import importlib
+import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from resolvers.request.errors import RequestError
 from storage.errors import BundleError, StorageError, UnavailableError, iter_notes
 
 DEBUG_VARIABLE = "FLOORGATE_DEBUG"
+AS_JSON = "floorgate.as_json"
 EXPECTED_ERRORS = (StorageError, TlsError, StartError, RequestError)
 
 COMMANDS = {
@@ -74,32 +76,59 @@ Commands are imported on use: all together take a second, and `floorgate --help`
 
 
 class LazyGroup(click.Group):
-    """A group that imports commands on use and shows errors as one sentence, not a traceback."""
+    """A group that imports commands on use and shows errors as one sentence, not a traceback.
+
+    With `--json`, errors of a command are one object on standard output: `{"errors": [{"message":
+    ...}], "error_count": 1}`, with the `place` of those that have one.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, the first that a new user needs first."""
-        return list(COMMANDS)
+        return list(self.commands)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command. Return None if there is none of this name."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, name = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(importlib.import_module(f"gateway.cli.{module}"), name)
-        return command
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Import the command that the arguments name. Raises click.UsageError."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command and import_command(command.name or ""), rest
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands, without importing them."""
-        stubs = click.Group(
-            commands=[click.Command(name, help=text) for name, (_, text) in COMMANDS.items()]
-        )
-        stubs.list_commands = self.list_commands  # type: ignore[method-assign]
-        stubs.format_commands(ctx, formatter)
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note whether what the command prints is to be JSON, before its options are parsed."""
+        ctx.meta[AS_JSON] = "--json" in args
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. Exit status 1: invalid input or environment; 2: wrong usage."""
-        with _translate_errors():
+        with _print_errors_as_json() if ctx.meta[AS_JSON] else nullcontext(), _translate_errors():
             return super().invoke(ctx)
+
+
+def import_command(name: str) -> click.Command:
+    """Return a command of COMMANDS."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    command: click.Command = getattr(importlib.import_module(f"gateway.cli.{module}"), attribute)
+    return command
+
+
+@contextmanager
+def _print_errors_as_json() -> Iterator[None]:
+    try:
+        yield
+    except (click.ClickException, click.Abort) as error:
+        sentence, status = "Aborted", 1
+        if isinstance(error, click.ClickException):
+            sentence, status = error.format_message(), error.exit_code
+        parts = getattr(error.__cause__, "parts", None) or [sentence]
+        errors = [
+            {"place": part.place, "message": part.message}
+            if hasattr(part, "place")
+            else {"message": str(part)}
+            for part in parts
+        ]
+        count = getattr(error.__cause__, "total", len(errors))
+        click.echo(json.dumps({"errors": errors, "error_count": count}))
+        raise click.exceptions.Exit(status) from error
 
 
 @contextmanager
@@ -126,7 +155,11 @@ def _translate_errors() -> Iterator[None]:
         ) from error
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    commands={name: click.Command(name, help=text) for name, (_, text) in COMMANDS.items()},
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(package_name="floorgate")
 def main() -> None:
     """Floorgate: indoor maps and unit directories over REST and GraphQL."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -155,6 +154,8 @@ def closable(map_id: str, as_json: bool, settings: Settings) -> None:
     """List what can be closed on a map: its connectors, doors and spaces."""
 
     async def load(context: Context, unit_map: Map) -> list[Closable]:
+        import asyncio
+
         from resolvers.closures import list_closable, name_units
 
         routable = await context.load_whole_map(unit_map.id)

@@ -6,7 +6,6 @@ help or refuses its options must not take a second to start.
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import threading
 from collections.abc import Awaitable, Callable, Sequence
@@ -44,6 +43,8 @@ def run_with_database(
     """
     if needs is not None:
         threading.Thread(target=_import_early, args=(needs,)).start()
+    import asyncio
+
     from storage.mongo import driver
     from storage.mongo.unavailable import explain_loss
     from storage.setup.database import open_database

@@ -1,9 +1,11 @@
 """`floorgate parse`: print unit maps as JSON or as SVG, or check drawings."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -13,10 +15,9 @@ from gateway.cli.terminal import count_of
 from gateway.settings import DIRECTORY, PATH
 from parsing.errors import ParsingError
 from parsing.svg.outcome import MAX_LISTED_PLACES, MAX_PLACES, MapSummary, ParseWarning
-from parsing.svg.render import to_svg
-from parsing.svg.unit_map import ParsedUnitMap, parse_unit_map
-from parsing.svg.warning_pictures import draw_pictures
-from resolvers.processing.task_process import limit_cpu_time
+
+if TYPE_CHECKING:
+    from parsing.svg.unit_map import ParsedUnitMap
 
 
 def write_pictures(directory: Path, pictures: Mapping[str, str]) -> None:
@@ -94,6 +95,9 @@ def check_drawing_file(
 
     A file that cannot be read is rejected as one that cannot be parsed.
     """
+    from parsing.svg.unit_map import parse_unit_map
+    from resolvers.processing.task_process import limit_cpu_time
+
     is_stdin = file == STANDARD_INPUT
     name = "standard input" if is_stdin else file
     try:
@@ -229,6 +233,8 @@ def _write_pictures(
 
     A picture of another run is replaced, but no drawing that is parsed.
     """
+    from parsing.svg.warning_pictures import draw_pictures
+
     stem = "stdin" if file == STANDARD_INPUT else Path(file).stem
     drawn = draw_pictures(parsed.to_dict(), parsed.warnings)
     pictures = {f"{stem}.{name}": svg for name, svg in drawn.items()}
@@ -244,5 +250,7 @@ def _write_pictures(
 
 def _format(parsed: ParsedUnitMap, svg: bool, pretty: bool) -> bytes:
     if svg:
+        from parsing.svg.render import to_svg
+
         return to_svg(parsed.to_dict()).encode()
     return orjson.dumps(parsed.to_dict(), option=orjson.OPT_INDENT_2) if pretty else parsed.json

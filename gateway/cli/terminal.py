@@ -8,12 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TaskProgressColumn, TextColumn
-from rich.progress import Progress as Bar
-from rich.table import Column, Table
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from storage.importing.import_bundles import ImportProgress, ImportProgressCallback
 
 PIPE_COLUMNS = 100_000
@@ -27,6 +25,9 @@ def print_table(
     Its first `whole` columns are never cut or folded, so that ids in them can be copied from the
     narrowest terminal.
     """
+    from rich.console import Console
+    from rich.table import Column, Table
+
     table = Table(
         *(Column(title, no_wrap=True) for title in titles[:whole]),
         *(Column(title, overflow="fold") for title in titles[whole:]),
@@ -64,6 +65,10 @@ def count_of(number: int, noun: str) -> str:
 @contextmanager
 def show_progress() -> Iterator[ImportProgressCallback]:
     """Yield what reports progress: a bar for each phase."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TaskProgressColumn, TextColumn
+    from rich.progress import Progress as Bar
+
     with Bar(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -310,7 +310,7 @@ class Violations:
             first = [*map(_shorten, notes[: self.max_kept])]
             more = len(notes) - len(first)
             first += [f"... and {more:,} more notes; floorgate check lists them"] if more else []
-            raise BundleError([*map(str, self.list_first())], self.total, first)
+            raise BundleError(self.list_first(), self.total, first)
 
     def _keep_first(self) -> None:
         self._kept.sort()

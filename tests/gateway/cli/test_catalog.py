@@ -221,8 +221,8 @@ def test_the_undo_command_works_as_it_is_printed(filled: list[str], tmp_path: Pa
 
 def test_records_are_removed_by_their_ids(filled: list[str], tmp_path: Path) -> None:
     undo, plan = tmp_path / "undo.ndjson", tmp_path / "plan.ndjson"
-    command = ("remove", "unit-reference", "u1/keyring", "--yes", "--json")
-    summary = output_of(floorgate(*command, "--undo", undo, "--plan", plan, *filled))
+    command = ("remove", "unit-reference", "u1/keyring", "--yes")
+    summary = output_of(floorgate(*command, "--json", "--undo", undo, "--plan", plan, *filled))
     assert summary["kinds"] == {
         "unit_references": {"inserted": 0, "updated": 0, "unchanged": 0, "removed": 1}
     }

@@ -127,6 +127,9 @@ def test_all_faults_of_all_files_are_named_where_they_are(folder: Path, storage:
             f"{folder}/units.graphql:2:11: {{storey}} of /v1/x/floors/{{storey}}/units has no",
             f"{folder}/taken.graphql:1:1: The name GetUnit is taken, by GET /v1/units/{{unit}}",
         )
+    as_json = json.loads(apply(folder, storage, "--json").stdout)
+    places = {each["place"] for each in as_json["errors"]}
+    assert {f"{folder}/unit.graphql:2:82", f"{folder}/taken.graphql:1:1"} <= places
     assert names(storage) == []
 
 
@@ -143,6 +146,8 @@ def test_what_breaks_callers_is_refused_unless_it_is_said(folder: Path, saved: l
     assert "~ XUnit: GET /v1/x/units/{unit}\n" in refused.stdout
     assert "! XUnit: the response's name is gone\n" in refused.stdout
     assert "--breaking" in refused.stderr
+    as_json = json.loads(apply(folder, saved, "--json").stdout)
+    assert {"message": "XUnit: the response's name is gone"} in as_json["errors"]
     assert "name" in floorgate("endpoints", "show", "XUnit", *saved).stdout
     assert apply(folder, saved, "--breaking").exit_code == 0
     assert "name" not in floorgate("endpoints", "show", "XUnit", *saved).stdout

@@ -554,7 +554,7 @@ def test_the_table_says_who_did_what_from_where(storage: list[str]) -> None:
     [
         (["--since", "soon"], "must be an ISO 8601 time"),
         (["--until", "soon"], "must be an ISO 8601 time"),
-        (["--action", "key.lost"], "'key.created'"),
+        (["--action", "key.lost"], "must be one of attributes.assigned, "),
         (["--limit", "-1"], "--limit"),
     ],
 )

@@ -2,16 +2,17 @@
 
 import gzip
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
 
 from gateway.cli import catalog, maps
-from gateway.cli.main import COMMANDS, main
+from gateway.cli.main import COMMANDS, import_command
 from gateway.server.supervisor import WORKER_PROGRAM
 from parsing.plans import PLAN_FORMATS
 from resolvers.closures import PARTS
@@ -19,9 +20,11 @@ from resolvers.distances import Avoidable
 from resolvers.drawings import pictures
 from resolvers.processing import stale_networks
 from routing.values import TravelMode
+from tests.doc_pages import DOCS
 from tests.fixtures import CATALOG
 from tests.gateway import floorgate_process
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
+from tests.storage.catalogs import write_arrays
 
 
 @pytest.fixture
@@ -164,7 +167,7 @@ def test_a_file_may_have_a_name_that_is_not_utf_8(
     assert_explains(run, 1, "is not UTF-8: name another file")
 
 
-PROGRAM = "from gateway.cli.main import main; main()"
+PROGRAM = "from gateway.cli.main import main; main"
 SLOW_PACKAGES = {"igraph", "numpy", "shapely", "lxml", "strawberry", "graphql", "uvicorn", "motor"}
 OTHERS = ("export", "backup -", "audit")
 BUNDLE = json.dumps({"assets": [{"id": "lark", "name": "Lark"}]})
@@ -172,7 +175,7 @@ BUNDLE = json.dumps({"assets": [{"id": "lark", "name": "Lark"}]})
 
 def import_packages(*arguments: str, stdin: str = "") -> set[str]:
     """Return the packages that a command imports until it ends."""
-    command = [sys.executable, "-X", "importtime", "-c", PROGRAM, *arguments]
+    command = [sys.executable, "-X", "importtime", "-c", f"{PROGRAM}()", *arguments]
     done = subprocess.run(command, input=stdin, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr.splitlines()[-1]
     modules = re.findall(r"^import time: .*\| +(\S+)$", done.stderr, re.MULTILINE)
@@ -191,25 +194,92 @@ def test_a_command_imports_no_slow_package_that_it_does_not_use(
     assert not packages & SLOW_PACKAGES
 
 
-HELP_WITHOUT_DRIVER = ("", "serve", "import", "check", "maps process", "maps closable", "openapi")
+COMPLETE = {"_FLOORGATE_COMPLETE": "bash_complete", "COMP_CWORD": "1", "COMP_WORDS": "floorgate "}
 
 
-@pytest.mark.parametrize("command", [*HELP_WITHOUT_DRIVER, "keys create", "backup"])
-def test_the_help_of_a_command_imports_nothing_that_its_work_needs(command: str) -> None:
-    packages = import_packages(*command.split(), "--help")
-    assert {"click", "gateway"} <= packages
-    assert not packages & SLOW_PACKAGES
-    if command in HELP_WITHOUT_DRIVER:
-        assert not packages & {"pymongo", "xlsxwriter", "yaml"}
-    if not command:
-        assert not packages & {"msgspec", "rich", "asyncio"}
+def test_help_errors_and_completion_import_nothing_that_the_work_of_a_command_needs() -> None:
+    names = [*COMMANDS]
+    modules = import_modules(f"from gateway.cli.main import *; [*map(import_command, {names})]")
+    assert {"gateway.cli.administration", "gateway.cli.parse"} <= modules
+    assert not modules & {*SLOW_PACKAGES, "asyncio", "pymongo", "rich", "xlsxwriter", "yaml"}
+
+
+@pytest.mark.parametrize("variables", [{}, COMPLETE])
+def test_the_list_of_commands_imports_none(variables: dict[str, str]) -> None:
+    command = [sys.executable, "-X", "importtime", "-c", f"{PROGRAM}(prog_name='floorgate')"]
+    done = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True)
+    assert "bundle-schema" in done.stdout + done.stderr
+    assert not re.findall(r"msgspec|gateway\.settings|gateway\.cli\.(?!main)", done.stderr)
+
+
+COMPLETE_IN_BASH = """eval "$(_FLOORGATE_COMPLETE=bash_source floorgate)"
+COMP_WORDS=(floorgate keys create --na) COMP_CWORD=3
+_floorgate_completion floorgate; echo "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes_options_after_the_line_of_the_docs() -> None:
+    assert COMPLETE_IN_BASH.splitlines()[0] in (DOCS / "command-line.md").read_text()
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    command = ["bash", "-c", COMPLETE_IN_BASH]
+    done = subprocess.run(command, env=os.environ | {"PATH": path}, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("--name\n", "")
 
 
 def test_the_list_of_commands_has_the_first_sentence_of_the_help_of_each() -> None:
     for name, (_, text) in COMMANDS.items():
-        command = main.get_command(click.Context(main), name)
-        assert command is not None
-        assert command.get_short_help_str(limit=200) == text
+        assert import_command(name).get_short_help_str(limit=200) == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "suggestion"),
+    [
+        (["imprt", "oak.json"], "No such command 'imprt'. Did you mean 'import'?"),
+        (["keys", "creat"], "No such command 'creat'. Did you mean 'create'?"),
+        (
+            ["import", "--dry-rn", "oak.json"],
+            "No such option '--dry-rn'. Did you mean '--dry-run'?",
+        ),
+    ],
+)
+def test_what_is_misspelt_gets_a_suggestion(arguments: list[str], suggestion: str) -> None:
+    assert_explains(floorgate(*arguments), 2, suggestion)
+    assert json.loads(floorgate(*arguments, "--json").stdout)["errors"] == [{"message": suggestion}]
+
+
+def test_errors_are_json_as_well_with_the_place_of_each(storage: list[str], tmp_path: Path) -> None:
+    bundle = write_arrays(tmp_path / "oak.json", {"assets": [{"id": "oak"}, {"id": "elm"}]})
+    found = json.loads(floorgate("check", bundle, "--json").stdout)
+    run = floorgate("import", bundle, "--json", *storage)
+    assert (run.exit_code, run.stderr) == (1, "")
+    assert json.loads(run.stdout) == {name: found[name] for name in ("errors", "error_count")}
+    assert [each["place"] for each in found["errors"]] == [
+        f"{bundle}: $.assets[0]",
+        f"{bundle}: $.assets[1]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["keys", "create"], 2, "Missing option '--name'."),
+        (["keys", "update", "key_none", "--name", "Till"], 1, "There is no key with the id"),
+        (["parse", "none.svg"], 2, "--json is the form of --check"),
+        (["endpoints", "show", "XNone"], 1, "there is no saved endpoint XNone"),
+        (["endpoints", "apply", "{folder}"], 1, "there are no files *.graphql"),
+        (["maps", "closures", "none"], 1, "there is no map 'none'"),
+        (["remove", "unit", "none"], 1, 'there is no unit "none"'),
+    ],
+)
+def test_each_command_that_prints_json_prints_its_error_so(
+    storage: list[str], tmp_path: Path, arguments: list[str], status: int, message: str
+) -> None:
+    named = [each.format(folder=tmp_path) for each in arguments]
+    run = floorgate(*named, "--json", *(storage if status == 1 else []))
+    assert (run.exit_code, run.stderr) == (status, "")
+    [error] = json.loads(run.stdout)["errors"]
+    assert message in error["message"]
 
 
 def test_options_have_the_choices_of_what_does_the_work() -> None:

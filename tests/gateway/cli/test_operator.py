@@ -134,7 +134,7 @@ def test_work_ends_if_a_mongodb_of_ones_own_stays_away(
 
 @pytest.mark.slow
 def test_a_write_whose_outcome_is_unknown_says_so_and_why(tmp_path: Path) -> None:
-    create = ("keys", "create", "--name", "till", "--all-assets", "--json")
+    create = ("keys", "create", "--name", "till", "--all-assets")
     with run_replica_set(tmp_path) as members:
         storage = storage_options(members.url, "floorgate", tmp_path)
         assert json.loads(floorgate("keys", "list", "--json", *storage).stdout) == []

@@ -10,8 +10,9 @@ import pytest
 import yaml
 from graphql import build_schema
 
-from gateway.cli import parse as drawing_check
+from parsing.svg import unit_map
 from parsing.svg.unit_map import parse_unit_map
+from resolvers.processing import task_process
 from resolvers.processing.task_process import limit_cpu_time
 from schema.root import build_sdl
 from storage.bundles.description import build_bundle_schema
@@ -53,7 +54,7 @@ def test_the_printed_svg_is_a_drawing_of_the_same_map(drawing: Path) -> None:
 def test_a_drawing_that_takes_too_much_cpu_time_is_refused(
     drawing: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drawing_check, "limit_cpu_time", partial(limit_cpu_time, 0.01))
+    monkeypatch.setattr(task_process, "limit_cpu_time", partial(limit_cpu_time, 0.01))
     drawing.write_text(f"<svg>{'<g><path/></g>' * 50_000}</svg>")
     gc.collect()  # else the signal could arrive while what other tests have left is collected
     refused = floorgate("parse", drawing)
@@ -80,7 +81,6 @@ def test_a_drawing_that_cannot_be_read_is_explained_with_its_position(
         (["plan.svg", "-o", "missing/plan.json"], 1, "missing/plan.json: No such file"),
         (["-", "-"], 2, "- is given twice"),
         (["--check", "--svg", "plan.svg"], 2, "--check prints no map"),
-        (["--json", "plan.svg"], 2, "--json is the form of --check"),
         (["--svg", "--pretty", "plan.svg"], 2, "--pretty is for JSON"),
     ],
 )
@@ -200,7 +200,7 @@ def test_a_fault_of_the_parser_names_the_drawing_and_spares_the_others(
             raise KeyError("font")
         return parse_unit_map(svg, **options)
 
-    monkeypatch.setattr(drawing_check, "parse_unit_map", parse)
+    monkeypatch.setattr(unit_map, "parse_unit_map", parse)
     Path("odd.svg").write_text("<svg/>")
     result = floorgate("parse", "odd.svg", drawing)
     assert result.exit_code == 1
