@@ -308,7 +308,7 @@ class Gateway(Application):
 
     def _require_state(self) -> GatewayState:
         if self.state is None:
-            raise service_unavailable_error(UnavailableCause.RESTART)
+            raise service_unavailable_error(UnavailableCause.RESTARTING)
         return self.state
 
     def _get_stream_keys(self) -> StreamKeys:

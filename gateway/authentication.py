@@ -175,7 +175,8 @@ class Authenticator:
         except (UnavailableError, TimeoutError) as error:
             if excess is None:
                 self.bad_keys.refund(client)
-            raise service_unavailable_error(UnavailableCause.DEADLINE) from error
+            cause = getattr(error, "cause", UnavailableCause.DEADLINE_EXCEEDED)
+            raise service_unavailable_error(cause) from error
         if valid_key is None:
             self.bad_keys.count(excess.client if excess else client, is_throttled=bool(excess))
             raise bad_keys_error(excess.wait_seconds) if excess else invalid_key_error()

@@ -290,7 +290,6 @@ def log_request(
     operation: str | None = None,
     error_codes: Collection[str] = (),
     error: BaseException | None = None,
-    cause: str | None = None,
 ) -> None:
     """Log one request. Path, query, headers and body must never be logged.
 
@@ -316,8 +315,6 @@ def log_request(
         fields["operation"] = operation
     if error_codes:
         fields["errors"] = sorted(set(error_codes))[:_MAX_LOGGED_CODES]
-    if cause is not None:
-        fields["cause"] = cause
     _access_log.handle(_RequestRecord(level, error, extra={"fields": fields}))
 
 

@@ -43,7 +43,6 @@ from rest.errors import (
 )
 from rest.scope_members import (
     IGNORED_HEADER,
-    SCOPE_CAUSE,
     SCOPE_DEPRECATION,
     SCOPE_ERROR_CODES,
     SCOPE_IGNORED_PARAMETERS,
@@ -124,7 +123,6 @@ class RequestMiddleware:
             operation=scope.get(SCOPE_OPERATION),
             error_codes=["SERVER_ERROR"] if error else scope.get(SCOPE_ERROR_CODES, ()),
             error=error,
-            cause=scope.get(SCOPE_CAUSE),
         )
 
     async def _respond(
@@ -142,7 +140,9 @@ class RequestMiddleware:
         except (ClientDisconnectedError, ClientDisconnect):
             response.status = response.scope.get(SCOPE_EARLY_STATUS, CLIENT_CLOSED_REQUEST)
         except asyncio.CancelledError:  # the graceful shutdown timed out
-            await response.send_unless_started(service_unavailable_error(UnavailableCause.RESTART))
+            await response.send_unless_started(
+                service_unavailable_error(UnavailableCause.RESTARTING)
+            )
         except Exception as error:
             await response.send_unless_started(server_error())
             return error

@@ -351,7 +351,9 @@ class HealthEndpoints:
     async def readiness(self, _: Request) -> Response:
         """Answer 200 if MongoDB can be reached and the gateway does not stop, else 503."""
         database = self._get_database()
-        cause = UnavailableCause.RESTART if database is None else await self._find_cause(database)
+        cause = (
+            UnavailableCause.RESTARTING if database is None else await self._find_cause(database)
+        )
         if cause is not None:
             return service_unavailable_error(cause).to_response()
         return Response(orjson.dumps({"status": "ready"}), media_type=JSON_MEDIA_TYPE)
@@ -373,5 +375,5 @@ async def _ping(database: driver.Database) -> UnavailableCause | None:
     except UnavailableError as error:
         return error.cause
     except TimeoutError:
-        return UnavailableCause.UNREACHABLE
+        return UnavailableCause.DATABASE_UNREACHABLE
     return None

@@ -189,7 +189,7 @@ async def follow_changes(
 def _get_hub(context: Context) -> ChangeHub:
     if context.change_hub is None:
         message = "Changes are followed through a running gateway only"
-        raise UnavailableError(message, UnavailableCause.LATE_STREAM)
+        raise UnavailableError(message, UnavailableCause.RESTARTING)
     context.reads.mark_incomplete()
     return context.change_hub
 

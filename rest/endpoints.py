@@ -264,9 +264,9 @@ class EndpointHandler:
                     precondition.check(None)
                     return
                 # The write has found the resource, so that only another write can be in the way.
-                raise UnavailableError(
-                    error.message, error.cause or UnavailableCause.WRITE_CONFLICT
-                ) from error
+                conflict = UnavailableCause.WRITE_CONFLICT
+                cause = UnavailableCause.__members__.get(error.code, conflict)
+                raise UnavailableError(error.message, cause) from error
             precondition.check(compute_etag(bytes(response.body), response.raw_headers))
 
         return check

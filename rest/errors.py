@@ -13,7 +13,7 @@ from graphql import GraphQLError
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES
+from rest.scope_members import SCOPE_ERROR_CODES
 from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE, RequestError, UnavailableCause
 
 ERRORS_PATH: Final = "/v1/errors"
@@ -67,17 +67,35 @@ ERROR_CODES: Final[dict[str, ErrorCode]] = {
     "LIMIT_EXCEEDED": ErrorCode(422, "the request asks for more than is allowed at a time", _NO),
     "REFUSED_DOCUMENT": ErrorCode(422, "the document is well-formed and not accepted", _NO),
     "TOO_MANY_REMOVALS": ErrorCode(422, "the change would remove more than it may", _NO),
-    "RATE_LIMITED": ErrorCode(
-        429, "too many requests with this key, or without a valid one from this address", _WAIT
+    "RATE_LIMITED": ErrorCode(429, "too many requests with this key in a time", _WAIT),
+    "ADDRESS_RATE_LIMITED": ErrorCode(
+        429, "too many requests without a valid key from this address in a time", _WAIT
+    ),
+    "TOO_MANY_BAD_KEYS": ErrorCode(429, "too many invalid keys from this address, or all", _WAIT),
+    "TOO_MANY_IN_PROGRESS": ErrorCode(
+        429, "too many requests or streams with this key are in progress", _WAIT
     ),
     "HEADERS_TOO_LARGE": ErrorCode(431, "the headers are over their limit", _NO),
     "SERVER_ERROR": ErrorCode(
         500, "an error in the service; its log has the `request_id`", "once, then report it"
     ),
     "NOT_IMPLEMENTED": ErrorCode(501, "the `Transfer-Encoding` is not `chunked`", _NO),
-    "SERVICE_UNAVAILABLE": ErrorCode(
-        503, "the database cannot be reached, or there is too much work", _WAIT
+    "DATABASE_UNREACHABLE": ErrorCode(503, "the database cannot be reached", _WAIT),
+    "NO_PRIMARY": ErrorCode(503, "the database has no primary, or it has just changed", _WAIT),
+    "NO_MAJORITY": ErrorCode(503, "too few members of the database answer each other", _WAIT),
+    "REPLICATION_LAG": ErrorCode(
+        503, "no member of the database that answers has the latest changes yet", _WAIT
     ),
+    "INTERRUPTED": ErrorCode(503, "the database has ended a command or a transaction", _WAIT),
+    "WRITE_CONFLICT": ErrorCode(503, "another request writes the same records", _WAIT),
+    "DISK_FULL": ErrorCode(503, "the database has no room on its disk", _WAIT),
+    "IMPORT_RUNNING": ErrorCode(
+        503, "a restore, an import or a removal is being finished first", _WAIT
+    ),
+    "QUEUE_FULL": ErrorCode(
+        503, "too many requests, streams, drawings or connections are waiting", _WAIT
+    ),
+    "RESTARTING": ErrorCode(503, "the gateway starts or stops", _WAIT),
     "DEADLINE_EXCEEDED": ErrorCode(
         503, "the request took too long", "with less at a time, after `Retry-After`"
     ),
@@ -138,7 +156,6 @@ class HttpError(Exception):
         *,
         headers: Mapping[str, str] | None = None,
         fields: Mapping[str, Sequence[str]] | None = None,
-        cause: UnavailableCause | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -146,8 +163,6 @@ class HttpError(Exception):
         self.code = code
         self.headers = dict(headers or {})
         self.fields = fields
-        self.cause = cause
-        """The cause of a 503, for the log: clients do not see it."""
 
     def describe(self, source: ErrorSource) -> dict[str, Any]:
         """Return the body: `message`, `code`, `request_id`, `docs`; a 422 has `fields` too.
@@ -207,6 +222,11 @@ def invalid_key_error() -> HttpError:
     return HttpError(403, "Invalid authentication credentials", "FORBIDDEN")
 
 
+def too_many_in_progress_error(message: str) -> HttpError:
+    """Return the 429 for a key with as many requests or streams in progress as it may have."""
+    return HttpError(429, message, "TOO_MANY_IN_PROGRESS", headers=RETRY_AFTER_HEADERS)
+
+
 def rate_limit_error(wait_seconds: float) -> HttpError:
     """Return the 429, with the whole seconds to wait (RFC 9110, 10.2.3), rounded up."""
     headers = {"Retry-After": str(math.ceil(wait_seconds))}
@@ -216,13 +236,12 @@ def rate_limit_error(wait_seconds: float) -> HttpError:
 def bad_keys_error(wait_seconds: float) -> HttpError:
     """Return the 429 for a client that keeps sending invalid keys. It says nothing about a key."""
     headers = {"Retry-After": str(math.ceil(wait_seconds))}
-    return HttpError(429, "Too many invalid API keys", "RATE_LIMITED", headers=headers)
+    return HttpError(429, "Too many invalid API keys", "TOO_MANY_BAD_KEYS", headers=headers)
 
 
 def service_unavailable_error(cause: UnavailableCause) -> HttpError:
-    """Return the 503; raised from an error that has a cause, that is logged instead."""
-    code, headers = "SERVICE_UNAVAILABLE", RETRY_AFTER_HEADERS
-    return HttpError(503, UNAVAILABLE_MESSAGE, code, headers=headers, cause=cause)
+    """Return the 503 with this code."""
+    return HttpError(503, UNAVAILABLE_MESSAGE, cause.value, headers=RETRY_AFTER_HEADERS)
 
 
 def server_error() -> HttpError:
@@ -308,31 +327,15 @@ def from_graphql_error(error: GraphQLError | RequestError, rename: Rename = str)
     status = STATUS_BY_CODE.get(code, 500)
     message = error.message if isinstance(error, GraphQLError) else str(error)
     headers = RETRY_AFTER_HEADERS if status == 503 else None
-    return HttpError(status, message, code, headers=headers, cause=find_cause(error))
+    return HttpError(status, message, code, headers=headers)
 
 
 def note_errors(scope: Scope, errors: Iterable[HttpError | GraphQLError]) -> None:
-    """Have the log name the errors of a response, and the first cause of one that is a 503."""
+    """Have the log name the errors of a response."""
     for error in errors:
         extensions = (error.extensions or {}) if isinstance(error, GraphQLError) else {}
         code = error.code if isinstance(error, HttpError) else extensions.get("code", "")
         scope.setdefault(SCOPE_ERROR_CODES, set()).add(code)
-        if (cause := find_cause(error)) is not None:
-            scope.setdefault(SCOPE_CAUSE, cause)
-
-
-def find_cause(error: BaseException | None) -> UnavailableCause | None:
-    """Return the cause of an error: that of the first in its chain that has one.
-
-    >>> find_cause(service_unavailable_error(UnavailableCause.QUEUE))
-    <UnavailableCause.QUEUE: 'queue'>
-    """
-    found = None
-    while error is not None:
-        cause = getattr(error, "cause", None)
-        found = cause if isinstance(cause, UnavailableCause) else found
-        error = getattr(error, "original_error", None) or error.__cause__
-    return found
 
 
 def render_errors_page() -> str:

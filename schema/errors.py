@@ -159,7 +159,7 @@ def _to_public_error(
         return error
     details: dict[str, Any] = {}
     if isinstance(cause, UnavailableError):
-        message, code = UNAVAILABLE_MESSAGE, "SERVICE_UNAVAILABLE"
+        message, code = UNAVAILABLE_MESSAGE, cause.cause.value
     elif cause is None or isinstance(cause, GraphQLError):
         code = "INVALID_INPUT"
         message, fields = explain_input_error(error.message, variables)

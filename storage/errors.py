@@ -27,21 +27,19 @@ from enum import StrEnum
 
 
 class UnavailableCause(StrEnum):
-    """Why a request is answered 503: the words of the log, which docs/operation.md explains."""
+    """Why a request is answered 503: the `code` of its error, which `rest/errors.py` explains."""
 
-    DEADLINE = "deadline"
-    DISK_FULL = "disk_full"
-    IMPORT = "import"
-    INTERRUPTED = "interrupted"
-    LAG = "lag"
-    LATE_STREAM = "late_stream"
-    NO_MAJORITY = "no_majority"
-    NO_PRIMARY = "no_primary"
-    POOL = "pool"
-    QUEUE = "queue"
-    RESTART = "restart"
-    UNREACHABLE = "unreachable"
-    WRITE_CONFLICT = "write_conflict"
+    DATABASE_UNREACHABLE = "DATABASE_UNREACHABLE"
+    DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
+    DISK_FULL = "DISK_FULL"
+    IMPORT_RUNNING = "IMPORT_RUNNING"
+    INTERRUPTED = "INTERRUPTED"
+    NO_MAJORITY = "NO_MAJORITY"
+    NO_PRIMARY = "NO_PRIMARY"
+    QUEUE_FULL = "QUEUE_FULL"
+    REPLICATION_LAG = "REPLICATION_LAG"
+    RESTARTING = "RESTARTING"
+    WRITE_CONFLICT = "WRITE_CONFLICT"
 
 
 class StorageError(Exception):
@@ -81,14 +79,14 @@ class MongoUnusableError(UnavailableError):
     """A database cannot be opened; the message says why, and what to do."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, UnavailableCause.UNREACHABLE)
+        super().__init__(message, UnavailableCause.DATABASE_UNREACHABLE)
 
 
 class OutcomeUnknownError(UnavailableError):
     """MongoDB was lost during a change, which may or may not have been made."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, UnavailableCause.UNREACHABLE)
+        super().__init__(message, UnavailableCause.DATABASE_UNREACHABLE)
 
 
 class InvalidPageRequestError(StorageError):

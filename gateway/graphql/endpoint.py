@@ -30,12 +30,13 @@ from gateway.graphql.streams import (
 from gateway.public_endpoints import graphiql_response
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
-from resolvers.request.errors import LimitExceededError
+from resolvers.request.errors import LateFieldError, LimitExceededError
 from rest.dispatch import run_while_connected
 from rest.endpoints import CacheKey, RequestServices
 from rest.errors import (
     JSON_MEDIA_TYPE,
     RETRY_AFTER_HEADERS,
+    STATUS_BY_CODE,
     HttpError,
     method_not_allowed_error,
     note_errors,
@@ -264,11 +265,11 @@ def _describe_result(
     was_executed = result.data is not None or any(error.path for error in result.errors)
     if was_executed:
         body["data"] = result.data
-    codes = [(error.extensions or {}).get("code", "") for error in result.errors]
-    # With a path, the error is of one field of a mutation, and those before it were carried out.
-    is_late = "DEADLINE_EXCEEDED" in codes and not was_executed
-    if "SERVICE_UNAVAILABLE" in codes or is_late:
-        return 503, body, RETRY_AFTER_HEADERS
+    for error in result.errors:
+        code = (error.extensions or {}).get("code", "")
+        # The fields of a mutation before a late one were carried out.
+        if STATUS_BY_CODE.get(code) == 503 and not isinstance(error.original_error, LateFieldError):
+            return 503, body, RETRY_AFTER_HEADERS
     status = 400 if not was_executed and media_type == GRAPHQL_RESPONSE_MEDIA_TYPE else 200
     return status, body, {}
 

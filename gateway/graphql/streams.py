@@ -26,11 +26,11 @@ from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from rest.endpoints import RequestServices
 from rest.errors import (
-    RETRY_AFTER_HEADERS,
     HttpError,
     method_not_allowed_error,
     note_errors,
     service_unavailable_error,
+    too_many_in_progress_error,
 )
 from schema.errors import UnavailableCause, UnavailableError
 from schema.execution import Event, Operation, OperationResult
@@ -88,14 +88,11 @@ class StreamTable:
         key_id = stream.key.record.id
         if self.is_closed or len(self._open) >= self._limit:
             raise service_unavailable_error(
-                UnavailableCause.RESTART if self.is_closed else UnavailableCause.QUEUE
+                UnavailableCause.RESTARTING if self.is_closed else UnavailableCause.QUEUE_FULL
             )
         if self._open_by[key_id] >= self._key_limit:
-            raise HttpError(
-                429,
-                f"API key: at most {self._key_limit} {self._noun} may be open at a time",
-                "RATE_LIMITED",
-                headers=RETRY_AFTER_HEADERS,
+            raise too_many_in_progress_error(
+                f"API key: at most {self._key_limit} {self._noun} may be open at a time"
             )
         self._open[stream] = None
         self._open_by[key_id] += 1
@@ -136,7 +133,8 @@ class StreamKeys:
         try:
             end = await self.find_end(key)
         except (UnavailableError, TimeoutError) as error:
-            raise service_unavailable_error(UnavailableCause.DEADLINE) from error
+            cause = getattr(error, "cause", UnavailableCause.DEADLINE_EXCEEDED)
+            raise service_unavailable_error(cause) from error
         if end is not None:
             raise StreamEndedError(end)
 

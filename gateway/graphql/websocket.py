@@ -31,7 +31,7 @@ from gateway.server.admission import Permit, Rejection
 from resolvers.request.caller import Caller
 from rest.bodies import parse_json
 from rest.errors import HttpError, note_errors, server_error, service_unavailable_error
-from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES, SCOPE_OPERATION, SCOPE_ROUTE
+from rest.scope_members import SCOPE_ERROR_CODES, SCOPE_OPERATION, SCOPE_ROUTE
 from schema.execution import InvalidOperationError, Operation
 from storage.errors import UnavailableCause
 
@@ -306,7 +306,6 @@ def _log_operation(scope: Scope, started: float, failure: Exception | None) -> N
         operation=scope.get(SCOPE_OPERATION),
         error_codes=["SERVER_ERROR"] if failure else scope.get(SCOPE_ERROR_CODES, ()),
         error=failure,
-        cause=scope.get(SCOPE_CAUSE),
     )
 
 
@@ -336,7 +335,7 @@ class WebSocketEndpoint:
 
     def _find_rejection(self, headers: Headers, scheme: str) -> HttpError | None:
         if self.services.streams.sockets.is_closed:
-            return service_unavailable_error(UnavailableCause.RESTART)
+            return service_unavailable_error(UnavailableCause.RESTARTING)
         own = f"{scheme}://{headers.get('host', '')}"
         if not self._is_allowed_origin(headers.get("origin"), own):
             message = "Web pages of this origin may not connect"

@@ -19,7 +19,12 @@ from starlette.types import Scope
 from gateway.authentication import PresentedKey, find_api_key
 from gateway.exchange import get_client_address, group_address
 from gateway.rate_limits import RateLimiter, RateLimitStatus
-from rest.errors import ERRORS_PATH, RETRY_AFTER_HEADERS, HttpError, service_unavailable_error
+from rest.errors import (
+    ERRORS_PATH,
+    HttpError,
+    service_unavailable_error,
+    too_many_in_progress_error,
+)
 from storage.cache.cache import Cache
 from storage.errors import UnavailableCause
 
@@ -164,7 +169,7 @@ class _Unlogged:
     count: int = 0
     message: str = ""
     client: str | None = None
-    cause: str | None = None
+    code: str | None = None
 
 
 class LimitLog:
@@ -178,19 +183,22 @@ class LimitLog:
         self._unlogged: dict[str, _Unlogged] = {}
         """What happened since at each limit that had a line a moment ago."""
 
-    def note(self, limit: str, message: str, client: str | None, cause: str | None = None) -> None:
-        """Log that a client met a limit, or count it for the next line. Of a 503 with its cause."""
+    def note(self, limit: str, message: str, client: str | None, code: str | None = None) -> None:
+        """Log that a client met a limit, or count it for the next line.
+
+        `code` is that of the error response, if there is one.
+        """
         unlogged = self._unlogged.get(limit)
         if unlogged is None:
-            self._write(limit, _Unlogged(1, message, client, cause))
+            self._write(limit, _Unlogged(1, message, client, code))
         else:
             unlogged.count += 1
-            unlogged.message, unlogged.client, unlogged.cause = message, client, cause
+            unlogged.message, unlogged.client, unlogged.code = message, client, code
 
     def _write(self, limit: str, events: _Unlogged) -> None:
-        fields = {"limit": limit, "count": events.count, "client": events.client}
-        if events.cause is not None:
-            fields["cause"] = events.cause
+        fields: dict[str, Any] = {"limit": limit, "count": events.count, "client": events.client}
+        if events.code is not None:
+            fields["errors"] = [events.code]
         self._logger.warning(events.message, extra={"fields": fields})
         self._unlogged[limit] = _Unlogged()
         asyncio.get_running_loop().call_later(QUIET_SECONDS, self._end_quiet, limit)
@@ -239,7 +247,7 @@ class Rejection(NamedTuple):
     has_known_key: bool = False
 
 
-OVERLOADED = Rejection("requests_in_flight", service_unavailable_error(UnavailableCause.QUEUE))
+OVERLOADED = Rejection("requests_in_flight", service_unavailable_error(UnavailableCause.QUEUE_FULL))
 _OVERLOADED_FOR_KEY = OVERLOADED._replace(has_known_key=True)
 
 
@@ -327,12 +335,9 @@ class Admission:
         """Arriving bytes by API key, as for slots; one may have half of all."""
         self.key_is_busy = Rejection(
             "requests_per_key",
-            HttpError(
-                429,
+            too_many_in_progress_error(
                 f"API key: at most {max_per_key} requests may be in progress at a time; "
-                "wait for responses before sending more",
-                "RATE_LIMITED",
-                headers=RETRY_AFTER_HEADERS,
+                "wait for responses before sending more"
             ),
             has_known_key=True,
         )
@@ -414,8 +419,8 @@ class Admission:
 
         With a line for each, the log would cost more than the rejections.
         """
-        message, cause = "Requests are rejected: too many", rejection.error.cause
-        self._log.note(rejection.limit, message, client, cause)
+        message, code = "Requests are rejected: too many", rejection.error.code
+        self._log.note(rejection.limit, message, client, code)
 
 
 def _address_is_busy(status: RateLimitStatus) -> Rejection:
@@ -423,5 +428,6 @@ def _address_is_busy(status: RateLimitStatus) -> Rejection:
         "Retry-After": str(status.reset_seconds),
         **{name.decode(): value.decode() for name, value in status.headers},
     }
-    error = HttpError(429, "Too many requests from this address", "RATE_LIMITED", headers=headers)
+    message = "Too many requests from this address"
+    error = HttpError(429, message, "ADDRESS_RATE_LIMITED", headers=headers)
     return Rejection("requests_per_address", error)

@@ -27,6 +27,7 @@ from gateway.server.config import ConnectionLimits
 from rest.errors import ErrorSource, service_unavailable_error
 from storage.errors import UnavailableCause
 
+REFUSED = UnavailableCause.QUEUE_FULL
 TLS_BUFFER_BYTES = MAX_WRITE_BYTES + (64 << 10)
 """What the TCP transport below a TLS transport, which does not tell, may hold when that waits."""
 _BYTES_ACKED = struct.Struct("=Q")
@@ -216,11 +217,11 @@ class ConnectionTable:
         count = self._counts.get(connection.group, 0)
         if limits.max_connections_per_address and count >= limits.max_connections_per_address:
             message = "Connections are refused: too many from one address"
-            self.log.note("max_connections_per_address", message, address)
+            self.log.note("max_connections_per_address", message, address, REFUSED)
             return None
         if len(self._connections) >= limits.max_connections and not self.close_idle_connection():
             message = "Connections are refused: too many, and none is idle"
-            self.log.note("max_connections", message, address)
+            self.log.note("max_connections", message, address, REFUSED)
             return None
         self._connections[connection] = self._idle[connection] = None
         self._counts[connection.group] = self._counts.get(connection.group, 0) + 1
@@ -451,7 +452,7 @@ def _set_options_of_connections(listener: socket.socket, unread_seconds: float) 
 
 def _build_refusal(headers: Iterable[tuple[str, str]]) -> bytes:
     """Build the 503 for connections; what one of them would have asked for is not known."""
-    error = service_unavailable_error(UnavailableCause.QUEUE)
+    error = service_unavailable_error(REFUSED)
     start, body = build_error_messages(error, ErrorSource(new_request_id()))
     encoded = [(name.encode(), value.encode()) for name, value in headers]
     lines = serialize_headers([*encoded, *start["headers"], (b"connection", b"close")])

@@ -17,8 +17,6 @@ class RequestError(Exception):
     """An expected error; graphql-core adds `extensions` to the message."""
 
     code = "REQUEST_ERROR"
-    cause: UnavailableCause | None = None
-    """Why the service cannot do what is asked, if nothing is wrong with the request."""
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message)
@@ -104,7 +102,7 @@ WHOLE_OPERATION_ERRORS = (OperationError, UnavailableError)
 class DeadlineExceededError(OperationError):
     """The operation took longer than it may."""
 
-    code, cause = "DEADLINE_EXCEEDED", UnavailableCause.DEADLINE
+    code = UnavailableCause.DEADLINE_EXCEEDED
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"The operation took over {seconds:g} seconds; ask for less at a time")
@@ -113,7 +111,7 @@ class DeadlineExceededError(OperationError):
 class LateFieldError(RequestError):
     """A field of a mutation was not begun, because those before it took too long."""
 
-    code, cause = "DEADLINE_EXCEEDED", UnavailableCause.DEADLINE
+    code = UnavailableCause.DEADLINE_EXCEEDED
 
     def __init__(self, seconds: float) -> None:
         super().__init__(
@@ -177,7 +175,7 @@ class ChangedPlanError(RequestError):
 class ServiceBusyError(RequestError):
     """There is too much work of one kind; nothing is wrong with the request."""
 
-    code, cause = "SERVICE_UNAVAILABLE", UnavailableCause.QUEUE
+    code = UnavailableCause.QUEUE_FULL
 
     def __init__(self, message: str = "The service is busy; try again later") -> None:
         super().__init__(message)
@@ -186,7 +184,7 @@ class ServiceBusyError(RequestError):
 class ImportLostError(RequestError):
     """Another process completes or discards this import; the message says so."""
 
-    code, cause = "SERVICE_UNAVAILABLE", UnavailableCause.IMPORT
+    code = UnavailableCause.IMPORT_RUNNING
 
 
 def _rebuild_error(

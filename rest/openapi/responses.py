@@ -296,8 +296,8 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
     ),
     429: ErrorResponse(
         "TooManyRequests",
-        "The key's rate limit is exceeded, or the client has sent too many requests without a "
-        "valid key.",
+        "The key's rate limit is exceeded, it has too many requests in progress, or the client has "
+        "sent too many requests without a valid key.",
         {"rate": errors.rate_limit_error(1), "keys": errors.bad_keys_error(1)},
         ("Retry-After",),
     ),

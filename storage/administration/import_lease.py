@@ -49,14 +49,14 @@ async def check_writable(
     lease = await database[LEASE_COLLECTION].find_one({"_id": LEASE_ID}, session=session)
     state = lease.get("state") if lease is not None else None
     if state == "restoring":
-        raise UnavailableError("a restore is being finished", UnavailableCause.IMPORT)
+        raise UnavailableError("a restore is being finished", UnavailableCause.IMPORT_RUNNING)
     if lease is not None and state == "removing":
         prefix = get_staging_prefix(lease["import_id"]) + REMOVED_PREFIX
         for name, among in get_keys().items():
             where = {"_id": {"$in": [*among]}}
             if await database[prefix + name].find_one(where, session=session):
                 message = f"some of these {name} are being removed"
-                raise UnavailableError(message, UnavailableCause.IMPORT)
+                raise UnavailableError(message, UnavailableCause.IMPORT_RUNNING)
 
 
 class ImportLease(Lease):

@@ -356,7 +356,7 @@ class ChangeHub:
                 await self._began.wait()
         except TimeoutError as error:
             message = "The changes cannot be followed now"
-            raise UnavailableError(message, UnavailableCause.LATE_STREAM) from error
+            raise UnavailableError(message, UnavailableCause.DEADLINE_EXCEEDED) from error
 
     async def _catch_up(self, position: ChangePosition) -> tuple[list[ChangeEvent], ChangePosition]:
         """Return changes before those that are kept, and the position that they lead to."""

@@ -181,7 +181,7 @@ async def _send(
                     # Not of this database: it was put back to an earlier state, or replaced.
                     clock.restart()
                 message = "MongoDB has not reached the time of the read"
-                raise UnavailableError(message, UnavailableCause.LAG) from error
+                raise UnavailableError(message, UnavailableCause.REPLICATION_LAG) from error
             snapshot_time = None
         else:
             shown = reply["operationTime"] if is_local else reply["cursor"].get("atClusterTime")
@@ -194,7 +194,9 @@ async def _send(
                 clock.advance(shown)
                 return reply, shown
             if time.monotonic() > deadline:
-                raise UnavailableError("No member has what a majority has", UnavailableCause.LAG)
+                raise UnavailableError(
+                    "No member has what a majority has", UnavailableCause.REPLICATION_LAG
+                )
         await asyncio.sleep(_READ_AGAIN_SECONDS)
 
 

@@ -260,7 +260,7 @@ async def run_on_one_primary(
 async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:
     """Run `work` in a transaction; run it again after an error that MongoDB calls transient."""
 
-    cause = UnavailableCause.DEADLINE
+    cause = UnavailableCause.DEADLINE_EXCEEDED
 
     async def work_in_time(session: Session) -> T:
         nonlocal cause

@@ -137,15 +137,15 @@ _LABELS = (
     "UnknownTransactionCommitResult",
 )
 _CAUSES = {
-    6: UnavailableCause.UNREACHABLE,  # HostUnreachable
-    7: UnavailableCause.UNREACHABLE,  # HostNotFound
+    6: UnavailableCause.DATABASE_UNREACHABLE,  # HostUnreachable
+    7: UnavailableCause.DATABASE_UNREACHABLE,  # HostNotFound
     _OUT_OF_DISK_SPACE: UnavailableCause.DISK_FULL,
     24: UnavailableCause.WRITE_CONFLICT,  # LockTimeout
     43: UnavailableCause.INTERRUPTED,  # CursorNotFound: the member that had it has restarted
     46: UnavailableCause.WRITE_CONFLICT,  # LockBusy
-    50: UnavailableCause.DEADLINE,  # MaxTimeMSExpired
+    50: UnavailableCause.DEADLINE_EXCEEDED,  # MaxTimeMSExpired
     64: UnavailableCause.NO_MAJORITY,  # WriteConcernFailed: no majority acknowledged in time
-    89: UnavailableCause.UNREACHABLE,  # NetworkTimeout
+    89: UnavailableCause.DATABASE_UNREACHABLE,  # NetworkTimeout
     91: UnavailableCause.NO_PRIMARY,  # ShutdownInProgress
     100: UnavailableCause.NO_MAJORITY,  # UnsatisfiableWriteConcern
     112: UnavailableCause.WRITE_CONFLICT,  # WriteConflict
@@ -153,16 +153,16 @@ _CAUSES = {
     134: UnavailableCause.NO_MAJORITY,  # ReadConcernMajorityNotAvailableYet
     175: UnavailableCause.INTERRUPTED,  # QueryPlanKilled
     189: UnavailableCause.NO_PRIMARY,  # PrimarySteppedDown
-    202: UnavailableCause.UNREACHABLE,  # NetworkInterfaceExceededTimeLimit
+    202: UnavailableCause.DATABASE_UNREACHABLE,  # NetworkInterfaceExceededTimeLimit
     237: UnavailableCause.INTERRUPTED,  # CursorKilled
     239: UnavailableCause.INTERRUPTED,  # SnapshotTooOld
     246: UnavailableCause.INTERRUPTED,  # SnapshotUnavailable
     251: UnavailableCause.INTERRUPTED,  # NoSuchTransaction
-    262: UnavailableCause.DEADLINE,  # ExceededTimeLimit
+    262: UnavailableCause.DEADLINE_EXCEEDED,  # ExceededTimeLimit
     279: UnavailableCause.INTERRUPTED,  # ClientDisconnect
     282: UnavailableCause.NO_PRIMARY,  # TransactionCoordinatorSteppingDown
     290: UnavailableCause.INTERRUPTED,  # TransactionExceededLifetimeLimitSeconds
-    9001: UnavailableCause.UNREACHABLE,  # SocketException
+    9001: UnavailableCause.DATABASE_UNREACHABLE,  # SocketException
     10058: UnavailableCause.NO_PRIMARY,  # LegacyNotPrimary
     10107: UnavailableCause.NO_PRIMARY,  # NotWritablePrimary
     11600: UnavailableCause.NO_PRIMARY,  # InterruptedAtShutdown
@@ -214,26 +214,26 @@ def find_cause(error: BaseException) -> UnavailableCause | None:
     """Return why a command failed that may succeed later, or on another member; None if it may not.
 
     >>> find_cause(OperationFailure("interrupted", 11602))
-    <UnavailableCause.NO_PRIMARY: 'no_primary'>
+    <UnavailableCause.NO_PRIMARY: 'NO_PRIMARY'>
     >>> find_cause(OperationFailure("duplicate key", 11000))
     """
     causes = [_CAUSES.get(code or 0) for code in _iter_codes(error)]
     if causes and all(causes):
         return causes[0]
     if isinstance(error, WaitQueueTimeoutError):
-        return UnavailableCause.POOL
+        return UnavailableCause.QUEUE_FULL
     if isinstance(error, NotPrimaryError):
         return UnavailableCause.NO_PRIMARY
     if isinstance(error, ServerSelectionTimeoutError):  # either no member will do, or why none is
         return (
             UnavailableCause.NO_PRIMARY
             if str(error).startswith("No ")
-            else UnavailableCause.UNREACHABLE
+            else UnavailableCause.DATABASE_UNREACHABLE
         )
     if isinstance(error, ExecutionTimeout) or (isinstance(error, PyMongoError) and error.timeout):
-        return UnavailableCause.DEADLINE
+        return UnavailableCause.DEADLINE_EXCEEDED
     if isinstance(error, ConnectionFailure):
-        return UnavailableCause.UNREACHABLE
+        return UnavailableCause.DATABASE_UNREACHABLE
     is_transient = isinstance(error, PyMongoError) and any(map(error.has_error_label, _LABELS))
     return UnavailableCause.INTERRUPTED if is_transient else None
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import orjson
 
+from storage.errors import UnavailableCause
 from tests.faults.catalog import (
     ASSET,
     ATTRIBUTES,
@@ -28,7 +29,7 @@ from tests.faults.http_client import HttpConnection, NoResponseError, NotSentErr
 
 READ_PAUSE, WRITE_PAUSE, IMPORT_PAUSE = 0.05, 0.08, 0.5
 LEAVE_SECONDS = 0.03
-EXPECTED_CODES = {"SERVICE_UNAVAILABLE", "DEADLINE_EXCEEDED"}
+EXPECTED_CODES = {*UnavailableCause}
 """Of errors in a GraphQL response, which is 200 if only a field has failed."""
 CACHED_PER_PAGE = 10_000
 """Others are read once."""

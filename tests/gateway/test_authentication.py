@@ -463,7 +463,7 @@ async def test_an_outage_of_the_database_is_not_held_against_clients(
     throttling: Gateway, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_: object) -> None:
-        raise UnavailableError("down", UnavailableCause.UNREACHABLE)
+        raise UnavailableError("down", UnavailableCause.DATABASE_UNREACHABLE)
 
     with monkeypatch.context() as broken:
         broken.setattr(api_keys, "find_api_key", fail)

@@ -529,7 +529,7 @@ async def test_a_drawing_that_waits_for_too_long_is_503_and_not_its_fault(
     message = "The service is busy; try again later"
     assert read_message(rest) == message
     [error] = graphql.json()["errors"]
-    assert (error["message"], error["extensions"]["code"]) == (message, "SERVICE_UNAVAILABLE")
+    assert (error["message"], error["extensions"]["code"]) == (message, "QUEUE_FULL")
     # The deadline comes after the end of all that the pool does, waiting included.
     assert extensions == [process_pool.max_seconds(MAX_PARSE_CPU_SECONDS)] * 2
 

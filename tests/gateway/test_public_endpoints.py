@@ -141,7 +141,7 @@ async def test_a_result_is_used_for_a_moment_only(monkeypatch: pytest.MonkeyPatc
     assert pings.count == 1
     monkeypatch.setattr(health_module, "READINESS_TTL_SECONDS", 0.0)
     health = endpoints_of_any_database()
-    pings.error = UnavailableError("away", UnavailableCause.UNREACHABLE)
+    pings.error = UnavailableError("away", UnavailableCause.DATABASE_UNREACHABLE)
     assert (await health.readiness(REQUEST)).status_code == 503
     pings.error = None
     assert (await health.readiness(REQUEST)).status_code == 200

@@ -96,7 +96,7 @@ async def test_a_failure_says_what_is_left(world: World, monkeypatch: pytest.Mon
     async with gateway_client(world.settings(**LIMITS), world.keys.full) as client:
         await client.get("/v1/units/unit-1")  # the key is cached now
         for error, status in (
-            (UnavailableError("down", UnavailableCause.UNREACHABLE), 503),
+            (UnavailableError("down", UnavailableCause.DATABASE_UNREACHABLE), 503),
             (ZeroDivisionError(), 500),
         ):
 
@@ -463,7 +463,7 @@ async def test_a_flood_that_the_database_cannot_be_asked_about_is_rejected_all_t
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fail(*_: object) -> None:
-        raise UnavailableError("down", UnavailableCause.UNREACHABLE)
+        raise UnavailableError("down", UnavailableCause.DATABASE_UNREACHABLE)
 
     monkeypatch.setattr(api_keys, "list_digests", fail)
     async with run_gateway(world.settings()) as gateway:
@@ -559,7 +559,7 @@ def test_a_flood_gets_429_and_one_line_in_the_log(header: bytes) -> None:
     fields = limits.last()
     assert (fields["limit"], fields["client"]) == ("requests_per_address", "127.0.0.1")
     head, _, body = received.rpartition(b"HTTP/1.1 429")[2].partition(b"\r\n\r\n")
-    assert body.startswith(b'{"message":"Too many requests from this address","code":"RATE')
+    assert body.startswith(b'{"message":"Too many requests from this address","code":"ADDR')
     for line in (b"retry-after: 900", b'ratelimit: "default";r=0;t=900', b"ratelimit-policy: "):
         assert b"\r\n" + line in head
 

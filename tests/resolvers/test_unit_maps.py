@@ -249,7 +249,7 @@ async def test_a_full_queue_is_503_and_not_the_fault_of_the_drawing(
     response = await client.post("/graphql", json=query)
     assert (response.status_code, response.headers["retry-after"]) == (503, "1")
     [error] = response.json()["errors"]
-    assert error["extensions"]["code"] == "SERVICE_UNAVAILABLE"
+    assert error["extensions"]["code"] == "QUEUE_FULL"
 
 
 async def test_a_busy_machine_is_not_blamed_on_a_drawing_of_a_bundle(
@@ -420,7 +420,7 @@ async def test_an_import_that_loses_its_lease_says_so_with_503(
         response = await operator.post("/graphql", json={"query": document})
         [error] = response.json()["errors"]
         assert error["message"].startswith("The import lost its lease because")
-        assert error["extensions"]["code"] == "SERVICE_UNAVAILABLE"
+        assert error["extensions"]["code"] == "IMPORT_RUNNING"
         assert (response.status_code, response.headers["retry-after"]) == (503, "1")
 
 
@@ -437,7 +437,7 @@ async def test_each_key_has_one_process_and_a_place_in_a_queue_that_is_bounded(
     monkeypatch.setattr(process_pool, "MAX_WAITING", 0)
     response = await operator.post("/graphql", json={"query": mutation(id="tower")})
     [error] = response.json()["errors"]
-    assert error["extensions"]["code"] == "SERVICE_UNAVAILABLE"
+    assert error["extensions"]["code"] == "QUEUE_FULL"
     assert (response.status_code, response.headers["retry-after"]) == (503, "1")
     keys = (await data_of(operator, "{ apiKeys { data { id name } } }"))["apiKeys"]["data"]
     assert {*asked} == {(1, key["id"]) for key in keys if key["name"] == "full"}

@@ -1,37 +1,30 @@
 """Errors of `/v1`: one form, from any layer."""
 
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 import pytest
-from graphql import GraphQLError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.middleware import RequestMiddleware
-from resolvers.request.errors import DeadlineExceededError
 from rest.dispatch import PathRoute, PathRouter
 from rest.errors import (
     ERROR_CODES,
     STATUS_BY_CODE,
     from_graphql_error,
-    note_errors,
     render_errors_page,
-    service_unavailable_error,
 )
-from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES
 from schema.execution import RequestError
-from storage.errors import UnavailableCause, UnavailableError
+from storage.errors import UnavailableCause
 from tests.doc_pages import page, rows, section
 from tests.endpoints import ENDPOINTS
 from tests.fixtures import ALL_FLAGS, BASE_URL, MAP, World, gateway_client, open_client, run_gateway
 from tests.rest.error_bodies import read_error
 
 pytestmark = pytest.mark.anyio
-OPERATION = Path(__file__).parents[2] / "docs" / "operation.md"
 
 
 def assert_is_error(response: httpx.Response, status: int, message: str | None = None) -> None:
@@ -145,6 +138,7 @@ async def test_requests_over_the_maximum_in_flight_are_shed(world: World) -> Non
         async with httpx.AsyncClient(transport=transport, base_url="https://x") as client:
             response = await client.get("/v1/units")
             assert_is_error(response, 503, "Service unavailable")
+            assert response.json()["code"] == "QUEUE_FULL"
             assert response.headers["retry-after"] == "1"
             assert (await client.get("/health/live")).status_code == 200
 
@@ -198,35 +192,12 @@ def test_an_unknown_code_is_an_internal_error() -> None:
     assert from_graphql_error(Failure("detail")).status == 500
 
 
-def list_kinds(kind: type[RequestError]) -> list[type[RequestError]]:
-    return [kind, *(each for part in kind.__subclasses__() for each in list_kinds(part))]
-
-
-def test_each_error_that_is_a_503_has_a_cause_and_each_cause_is_explained_to_operators() -> None:
-    unavailable = [
-        kind
-        for kind in list_kinds(RequestError)
-        if STATUS_BY_CODE.get(kind.code) == 503 and not kind.__module__.startswith("tests.")
-    ]
-    assert unavailable
-    assert [kind for kind in unavailable if kind.cause is None] == []
-    table = OPERATION.read_text().partition("| `cause` | |")[2].partition("\n\n")[0]
-    assert [row.split("`")[1] for row in table.splitlines()[2:]] == [*UnavailableCause]
-
-
-def test_the_cause_that_is_logged_is_the_first_one() -> None:
-    lost = UnavailableError("gone", UnavailableCause.NO_PRIMARY)
-    late = DeadlineExceededError(5)
-    late.__cause__ = lost
-    error = GraphQLError("late", original_error=late, extensions=late.extensions)
-    scope: dict[str, Any] = {}
-    note_errors(
-        scope, [from_graphql_error(error), service_unavailable_error(UnavailableCause.QUEUE)]
-    )
-    assert scope == {
-        SCOPE_ERROR_CODES: {"DEADLINE_EXCEEDED", "SERVICE_UNAVAILABLE"},
-        SCOPE_CAUSE: UnavailableCause.NO_PRIMARY,
-    }
+def test_each_code_of_a_503_is_a_cause_and_operators_read_what_to_do() -> None:
+    codes = {code for code, status in STATUS_BY_CODE.items() if status == 503}
+    assert codes == {*UnavailableCause, "ENDPOINT_INVALID"}
+    explained = [row[0] for row in rows(section(page("runbook.md"), "### Codes"))]
+    later = [code for code, status in STATUS_BY_CODE.items() if status in (429, 500, 503)]
+    assert sorted(explained[1:]) == sorted(later)
 
 
 # Codes

@@ -235,7 +235,7 @@ async def do_work(info: Info, seconds: float) -> bool:
 async def ask_database(info: Info, seconds: float) -> bool:
     """A read that MongoDB ends."""
     await asyncio.sleep(seconds)
-    raise UnavailableError("stopped", UnavailableCause.DEADLINE)
+    raise UnavailableError("stopped", UnavailableCause.DEADLINE_EXCEEDED)
 
 
 async def replace_everything(info: Info, seconds: float) -> bool:

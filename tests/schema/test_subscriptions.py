@@ -35,7 +35,7 @@ async def count_up(
     try:
         for number in range(1, to + 1):
             if number == fail_at:
-                raise UnavailableError("no source", UnavailableCause.UNREACHABLE)
+                raise UnavailableError("no source", UnavailableCause.DATABASE_UNREACHABLE)
             yield number
     finally:
         CLOSED.append("countUp")
@@ -195,7 +195,7 @@ async def test_a_source_that_fails_ends_the_stream_with_its_error(executor: Exec
     assert describe(events) == [{"countUp": {"double": 2}}]
     assert last.data is None
     [error] = last.errors
-    assert (error.path, error.extensions) == (None, {"code": "SERVICE_UNAVAILABLE"})
+    assert (error.path, error.extensions) == (None, {"code": "DATABASE_UNREACHABLE"})
     assert CLOSED == ["countUp"]
 
 

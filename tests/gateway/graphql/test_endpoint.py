@@ -105,7 +105,7 @@ async def test_an_error_of_the_whole_request_has_the_media_type_that_its_client_
 
 
 @pytest.mark.parametrize(
-    "error", [rate_limit_error(1), service_unavailable_error(UnavailableCause.QUEUE)]
+    "error", [rate_limit_error(1), service_unavailable_error(UnavailableCause.QUEUE_FULL)]
 )
 async def test_a_refusal_that_asks_to_wait_has_the_media_type_that_its_client_prefers(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, error: HttpError

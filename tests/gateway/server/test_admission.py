@@ -142,8 +142,9 @@ async def test_rejections_without_a_line_of_their_own_are_counted_in_one(
         admission.count_rejection(rejection, "192.0.2.1")
     await wait_until(lambda: not admission._log._unlogged)
     logged: list[Any] = [getattr(record, "fields", None) for record in caplog.records]
-    busy, key_is_busy = {"limit": "requests_in_flight", "cause": "queue"}, "requests_per_key"
-    counts = [(busy, 1), ({"limit": key_is_busy}, 1), (busy, 999)]
+    busy = {"limit": "requests_in_flight", "errors": ["QUEUE_FULL"]}
+    key_is_busy = {"limit": "requests_per_key", "errors": ["TOO_MANY_IN_PROGRESS"]}
+    counts = [(busy, 1), (key_is_busy, 1), (busy, 999)]
     assert logged == [{**fields, "count": count, "client": "192.0.2.1"} for fields, count in counts]
 
 

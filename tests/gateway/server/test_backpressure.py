@@ -31,7 +31,7 @@ from tests.gateway.server.served_application import (
     wait_until,
 )
 
-REJECTED = b'/v1/errors#SERVICE_UNAVAILABLE"}'
+REJECTED = b'/v1/errors#QUEUE_FULL"}'
 """The end of the error."""
 
 LAST = b"GET /free HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"

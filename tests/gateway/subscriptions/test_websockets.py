@@ -476,11 +476,11 @@ async def test_a_source_that_fails_ends_the_stream_with_its_error(world: World) 
         subscribe(client) as response,
     ):
         await wait_for_subscriptions()
-        publish(UnavailableError("the database is away", UnavailableCause.UNREACHABLE))
+        publish(UnavailableError("the database is away", UnavailableCause.DATABASE_UNREACHABLE))
         events = [event async for event in read_events(response)]
     [(_, body), end] = events
     assert body["errors"][0]["extensions"] == {
-        "code": "SERVICE_UNAVAILABLE",
+        "code": "DATABASE_UNREACHABLE",
         "requestId": response.headers["x-request-id"],
     }
     assert end == ("complete", None)

@@ -409,7 +409,7 @@ async def test_uses_that_could_not_be_written_are_written_next_time(
     written = api_keys.record_uses
 
     async def fail(*_: Any) -> None:
-        raise UnavailableError("away", UnavailableCause.UNREACHABLE)
+        raise UnavailableError("away", UnavailableCause.DATABASE_UNREACHABLE)
 
     monkeypatch.setattr(api_keys, "record_uses", fail)
     with pytest.raises(UnavailableError):
