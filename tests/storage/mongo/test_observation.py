@@ -85,14 +85,14 @@ async def test_reads_past_the_driver_are_told(observed: Observed) -> None:
     assert observed.of("things") == [
         ("direct", "find", ""),
         ("direct", "find", "BadValue"),
-        ("direct", "find", str(UnavailableCause.DEADLINE)),
+        ("direct", "find", str(UnavailableCause.DEADLINE_EXCEEDED)),
     ]
 
 
 async def test_an_error_that_is_not_of_mongodb_has_the_cause_as_code(observed: Observed) -> None:
     with pymongo.timeout(0.05), pytest.raises(PyMongoError):
         await observed.database["things"].find_one(SLOW)
-    assert observed.of("things") == [("none", "find", str(UnavailableCause.DEADLINE))]
+    assert observed.of("things") == [("none", "find", str(UnavailableCause.DEADLINE_EXCEEDED))]
 
 
 async def test_an_insert_that_finds_its_key_taken_is_a_command_that_succeeded(
