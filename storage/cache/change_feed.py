@@ -21,7 +21,6 @@ See "No write is lost" in docs/decisions/server/response-cache.md.
 """
 
 import asyncio
-import logging
 import threading
 import time
 from collections import deque
@@ -32,11 +31,10 @@ from typing import Any, Final, NamedTuple
 from storage.administration.audit import AUDIT_COLLECTION
 from storage.cache.read_set import PARTS, Read, ReadSet, Tags, list_tags
 from storage.changes.events import EVENT_FIELDS
-from storage.errors import ChangesExpiredError
+from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import change_stream, driver
 from storage.mongo.protocols import Pipeline
 from storage.mongo.shared_memory import WriteCounter
-from storage.mongo.unavailable import find_cause
 from storage.records.kinds import Document
 from storage.records.paging import KeyRange
 
@@ -239,15 +237,11 @@ def _find_states(collection: str, event: Document) -> list[Document] | None:
 
 POLL_MS = 200
 CONFIRMATION_TTL_SECONDS = 0.6
-RETRY_SECONDS = 0.2
-STOP_SECONDS = 2.0
 REPORT_SECONDS = 0.3
 """The longest that a write waits until all workers have counted it. A batch of the stream comes
 each POLL_MS, also where nothing has changed that it reports."""
 REPORT_POLL_SECONDS = 0.001
 NEVER = float("-inf")
-
-logger = logging.getLogger("floorgate.changes")
 
 
 class ChangeSnapshot(NamedTuple):
@@ -270,7 +264,14 @@ class ChangeFeed:
         self._table = ChangeTable(FOLLOWED_COLLECTIONS)
         self._confirmed_at = NEVER
         """The moment up to which the table has all changes."""
+        self._last_confirmed_at = NEVER
         self._snapshot = ChangeSnapshot(0, self._write_counter.read(), NEVER, self._table)
+        self.thread: change_stream.StreamThread | None = None
+
+    def get_lag_seconds(self) -> float | None:
+        """Return how old the newest moment is of which all changes are known; None before one."""
+        last = self._last_confirmed_at
+        return None if last == NEVER else max(_read_clock() - last, 0.0)
 
     def take_snapshot(self) -> ChangeSnapshot | None:
         """Return the newest changes, or None if the stream has not confirmed recently.
@@ -325,50 +326,38 @@ class ChangeFeed:
     @asynccontextmanager
     async def run(self) -> AsyncIterator["ChangeFeed"]:
         """Follow the database inside the `async with` block."""
-        stopping = threading.Event()
-        # A daemon: while MongoDB hangs, the thread may take longer to end than the process.
-        thread = threading.Thread(
-            target=self._follow, args=(stopping,), name="change-feed", daemon=True
+        self.thread = thread = change_stream.StreamThread(
+            self._database.client, "change-feed", self._follow
         )
         thread.start()
         try:
             yield self
         finally:
-            stopping.set()
-            await asyncio.to_thread(thread.join, STOP_SECONDS)
+            thread.stop()
+            await asyncio.to_thread(thread.join)
             self._confirmed_at = NEVER
 
-    def _follow(self, stopping: threading.Event) -> None:
-        reported = self._write_counter.reported
-        while not stopping.is_set():
-            try:
-                # Anew each time: looking up a mongodb+srv address may also fail.
-                with change_stream.open_client(self._database.client, POLL_MS) as client:
-                    self._follow_stream(client, stopping)
-            except (driver.PyMongoError, ChangesExpiredError) as error:
-                if not stopping.is_set():
-                    fields = {"cause": find_cause(error)}
-                    name = type(error).__name__
-                    logger.warning("the change stream ended: %s", name, extra={"fields": fields})
-            except (
-                Exception
-            ):  # as for an event that cannot be decoded; a new stream begins after it
-                logger.exception("the change stream ended")
-            finally:
-                self._confirmed_at = NEVER
-                reported.clear()
-            stopping.wait(RETRY_SECONDS)
+    def _follow(self) -> None:
+        try:
+            # Anew each time: looking up a mongodb+srv address may also fail.
+            with change_stream.open_client(self._database.client, POLL_MS) as client:
+                self._follow_stream(client)
+        finally:
+            self._confirmed_at = NEVER
+            self._write_counter.reported.clear()
 
-    def _follow_stream(self, client: driver.BlockingClient, stopping: threading.Event) -> None:
+    def _follow_stream(self, client: driver.BlockingClient) -> None:
         clock, name = driver.get_clock(self._database.client), self._database.name
+        assert (thread := self.thread) is not None
         with change_stream.tail_changes(
             client, clock, name, PIPELINE, POLL_MS, fullDocumentBeforeChange="whenAvailable"
         ) as batches:
             # Anything may have changed before the stream began.
             self._table.record_everything()
             requested_at = began_at = _read_clock()
+            thread.note_begin(client)
             for batch in batches:
-                if stopping.is_set():
+                if thread.stopping.is_set():
                     return
                 if batch.events:
                     self._table.record(
@@ -379,9 +368,10 @@ class ChangeFeed:
                 # A batch reports all changes up to its request, not up to its arrival, unless there
                 # were more than it can have. A new stream begins behind so many.
                 if not batch.is_full:
-                    self._confirmed_at = requested_at
+                    self._confirmed_at = self._last_confirmed_at = requested_at
                 elif requested_at - max(self._confirmed_at, began_at) >= CONFIRMATION_TTL_SECONDS:
-                    return
+                    message = "there are more changes than can be read in time"
+                    raise UnavailableError(message, UnavailableCause.REPLICATION_LAG)
                 requested_at = _read_clock()
 
 

@@ -8,7 +8,6 @@ at the same time. See docs/decisions/server/subscriptions.md.
 """
 
 import asyncio
-import logging
 import math
 import threading
 import time
@@ -32,7 +31,6 @@ from storage.changes.events import (
 )
 from storage.errors import ChangesExpiredError, UnavailableCause, UnavailableError
 from storage.mongo import change_stream, driver
-from storage.mongo.unavailable import find_cause
 from storage.records.kinds import Document
 
 # Reading changes from MongoDB's change stream itself, a stretch at a time.
@@ -73,14 +71,10 @@ def check_epoch(cursor: ChangeCursor, epoch: bytes) -> ChangePosition:
 
 
 WAIT_MS = 1_000
-_RECONNECT_SECONDS = 0.2
 _CHECK_STOP_SECONDS = 0.2
-STOP_SECONDS = 2.0
-
-logger = logging.getLogger("floorgate.changes")
 
 
-class Tail:
+class Tail(change_stream.StreamThread):
     """Follow the changes of a database from now on, until stopped.
 
     In the event loop, `begin` receives the epoch and position of each stream that is opened, and
@@ -93,40 +87,22 @@ class Tail:
         begin: Callable[[bytes, ChangePosition], None],
         publish: Callable[[Stretch], None],
     ) -> None:
+        super().__init__(database.client, "change-tail", self._connect)
         self._database = database
         self._begin = begin
         self._publish = publish
         self._loop = asyncio.get_running_loop()
         self._position: ChangePosition | None = None
-        self._stopping = threading.Event()
-        # A daemon: while MongoDB hangs, the thread may take longer to end than the process.
-        self._thread = threading.Thread(target=self._run, name="change-tail", daemon=True)
-        self._thread.start()
 
-    def stop(self) -> None:
-        """Let the thread end soon; nothing more is published."""
-        self._stopping.set()
+    def _connect(self) -> None:
+        try:
+            with change_stream.open_client(self._database.client, WAIT_MS) as client:
+                self._read(client)
+        except ChangesExpiredError:
+            self._position = None
+            raise
 
-    def join(self) -> None:
-        """Wait for the end of the thread, for a while."""
-        self._thread.join(STOP_SECONDS)
-
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                with change_stream.open_client(self._database.client, WAIT_MS) as client:
-                    self._follow(client)
-            except ChangesExpiredError:
-                logger.warning("changes were lost: MongoDB no longer has them")
-                self._position = None
-            except driver.PyMongoError as error:
-                if not self._stopping.is_set():
-                    fields = {"cause": find_cause(error)}
-                    name = type(error).__name__
-                    logger.warning("the change stream ended: %s", name, extra={"fields": fields})
-            self._stopping.wait(_RECONNECT_SECONDS)
-
-    def _follow(self, client: driver.BlockingClient) -> None:
+    def _read(self, client: driver.BlockingClient) -> None:
         """Follow a stream until it ends, or until something is replaced: then the epoch may be
         another."""
         clock, name = driver.get_clock(self._database.client), self._database.name
@@ -145,11 +121,12 @@ class Tail:
             reader.position.time,
             fullDocument="updateLookup",
         ) as batches:
+            self.note_begin(client)
             self._hand_over(self._begin, epoch, reader.position)
             for batch in batches:
                 progress = reader.read(batch)
                 self._hand_over(self._publish, progress)
-                if self._stopping.is_set():
+                if self.stopping.is_set():
                     return
                 self._position = progress.position
                 if any(event.operation == "reset" for event in progress.events):
@@ -161,7 +138,7 @@ class Tail:
 
         def call() -> None:
             try:
-                if not self._stopping.is_set():
+                if not self.stopping.is_set():
                     take(*values)
             finally:
                 taken.set()
@@ -169,8 +146,8 @@ class Tail:
         try:
             self._loop.call_soon_threadsafe(call)
         except RuntimeError:  # the event loop has ended
-            self._stopping.set()
-        while not taken.wait(_CHECK_STOP_SECONDS) and not self._stopping.is_set():
+            self.stopping.set()
+        while not taken.wait(_CHECK_STOP_SECONDS) and not self.stopping.is_set():
             pass
 
 
@@ -332,6 +309,7 @@ class ChangeHub:
             self._stopping = None
         if self._tail is None:
             self._tail = Tail(self._database, self._begin, self._publish)
+            self._tail.start()
         try:
             yield
         finally:
@@ -356,7 +334,8 @@ class ChangeHub:
                 await self._began.wait()
         except TimeoutError as error:
             message = "The changes cannot be followed now"
-            raise UnavailableError(message, UnavailableCause.DEADLINE_EXCEEDED) from error
+            cause = self._tail and self._tail.cause
+            raise UnavailableError(message, cause or UnavailableCause.DEADLINE_EXCEEDED) from error
 
     async def _catch_up(self, position: ChangePosition) -> tuple[list[ChangeEvent], ChangePosition]:
         """Return changes before those that are kept, and the position that they lead to."""

@@ -4,17 +4,22 @@ The event loop does not take part, so a busy one neither delays what the stream 
 healthy stream look silent (docs/decisions/server/response-cache.md).
 """
 
+import logging
 import struct
-from collections.abc import Iterator
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import pymongo
 from bson import Timestamp
 from pymongo.client_session import ClientSession
-from pymongo.errors import OperationFailure
+from pymongo.errors import OperationFailure, PyMongoError
 
-from storage.errors import ChangesExpiredError
+from storage.errors import ChangesExpiredError, StorageError, UnavailableCause
+from storage.mongo import topology
 from storage.mongo.driver import (
     BlockingClient,
     Client,
@@ -22,8 +27,10 @@ from storage.mongo.driver import (
     connect_blocking,
     open_plain_session,
 )
+from storage.mongo.observation import describe_error
 from storage.mongo.protocols import Pipeline
 from storage.mongo.shared_memory import ClusterClock, to_integer
+from storage.mongo.unavailable import find_cause, shorten
 from storage.records.kinds import Document
 
 OPEN_SECONDS = 3.0
@@ -229,3 +236,102 @@ def explain_expiry() -> Iterator[None]:
         if error.code in _EXPIRED_CODES:
             raise ChangesExpiredError("MongoDB no longer has these changes") from error
         raise
+
+
+# The threads that follow a stream, and begin anew when it ends.
+
+
+RETRY_SECONDS = 0.2
+MAX_RETRY_SECONDS = 3.2
+STOP_SECONDS = 2.0
+
+_logger = logging.getLogger("floorgate.changes")
+
+
+class StreamThread:
+    """A thread that follows a change stream, again and again, until it is stopped.
+
+    It logs when the stream ends and when it goes on, not each try in between. Each try waits twice
+    as long as the one before, but not when there is another primary.
+    """
+
+    def __init__(self, client: Client, name: str, follow: Callable[[], None]) -> None:
+        """`follow` calls `note_begin`, and returns or raises when the stream has ended."""
+        self._listener = topology.of(client).listener
+        self._name = name
+        self._follow = follow
+        self.stopping = threading.Event()
+        self.interruptions = Counter[str]()
+        """How often the stream has ended, by cause, or name of the error."""
+        self.cause: UnavailableCause | None = None
+        """Why there is no stream now."""
+        self._member = ""
+        self._began_at = 0.0
+        self._ended_at: float | None = None
+        # A daemon: while MongoDB hangs, the thread may take longer to end than the process.
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin to follow."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let the thread end soon."""
+        self.stopping.set()
+
+    def join(self) -> None:
+        """Wait for the end of the thread, for a while."""
+        self._thread.join(STOP_SECONDS)
+
+    def note_begin(self, client: BlockingClient) -> None:
+        """Note that the stream has begun, on a member that this client is connected to."""
+        self._began_at, self.cause = time.monotonic(), None
+        self._member = ":".join(map(str, client.primary or ()))
+        if self._ended_at is not None:
+            self._log(
+                logging.INFO, "the change stream goes on", seconds=self._began_at - self._ended_at
+            )
+            self._ended_at = None
+
+    def _run(self) -> None:
+        pause = RETRY_SECONDS
+        while not self.stopping.is_set():
+            try:
+                self._follow()
+            except Exception as error:  # also of an event that cannot be decoded
+                self._note_end(error)
+            if time.monotonic() - self._began_at > MAX_RETRY_SECONDS:
+                pause = RETRY_SECONDS
+            self._wait(pause)
+            pause = min(2 * pause, MAX_RETRY_SECONDS)
+
+    def _note_end(self, error: Exception) -> None:
+        if self.stopping.is_set():
+            return
+        self.cause = find_cause(error)
+        if self._ended_at is None:
+            self._ended_at = time.monotonic()
+            code = describe_error(error)
+            self.interruptions[code] += 1
+            is_expected = isinstance(error, (PyMongoError, StorageError))
+            self._log(
+                logging.WARNING,
+                "the change stream has ended",
+                None if is_expected else error,
+                errors=[code],
+                reason=shorten(error),
+            )
+
+    def _log(self, level: int, message: str, error: Exception | None = None, **fields: Any) -> None:
+        fields = {"thread": self._name, "member": self._member or None, **fields}
+        _logger.log(level, message, exc_info=error, extra={"fields": fields})
+
+    def _wait(self, seconds: float) -> None:
+        """Wait, but no longer than until the primary is lost or found."""
+        end, before = time.monotonic() + seconds, self._describe_primary()
+        while time.monotonic() < end and self._describe_primary() == before:
+            if self.stopping.wait(min(seconds, RETRY_SECONDS)):
+                return
+
+    def _describe_primary(self) -> tuple[Any, bool]:
+        return self._listener.primary, self._listener.lost_at is None

@@ -217,6 +217,8 @@ def find_cause(error: BaseException) -> UnavailableCause | None:
     <UnavailableCause.NO_PRIMARY: 'NO_PRIMARY'>
     >>> find_cause(OperationFailure("duplicate key", 11000))
     """
+    if isinstance(error, UnavailableError):
+        return error.cause
     causes = [_CAUSES.get(code or 0) for code in _iter_codes(error)]
     if causes and all(causes):
         return causes[0]
@@ -337,7 +339,7 @@ def explain_absence(
         )
     if SERVER_TYPE.RSGhost in types:
         return "The replica set has no configuration: call rs.initiate() in mongosh once"
-    reasons = sorted({_shorten(server.error) for server in servers.values() if server.error})
+    reasons = sorted({shorten(server.error) for server in servers.values() if server.error})
     reason = f" ({'; '.join(reasons)})" if reasons else ""
     return f"MongoDB cannot be reached{hint}{reason}"
 
@@ -353,9 +355,15 @@ def _describe_missing(description: TopologyDescription | None) -> str:
     return f"; {', '.join(unreachable)} cannot be reached" if unreachable else ""
 
 
-def _shorten(error: Exception) -> str:
-    """Return a driver's error without its settings: the address, and what is wrong there."""
-    return str(error).partition(" (configured timeouts")[0]
+def shorten(error: Exception) -> str:
+    """Return a driver's error without its settings: the address, and what is wrong there.
+
+    >>> shorten(AutoReconnect("a:27017: closed (configured timeouts: connectTimeoutMS: 2000.0ms)"))
+    'a:27017: closed'
+    >>> shorten(ServerSelectionTimeoutError("No primary, Timeout: 2.0s, Topology Description: <…>"))
+    'No primary'
+    """
+    return str(error).partition(" (configured timeouts")[0].partition(", Timeout: ")[0]
 
 
 @contextmanager

@@ -361,6 +361,35 @@ async def test_who_asks_for_changes_that_are_gone_is_told_to_copy_the_directory_
         assert response.status_code == 200
 
 
+async def test_the_log_names_member_and_cause_when_the_change_stream_ends_and_when_it_goes_on(
+    replica_set: ReplicaSet, tmp_path: Path
+) -> None:
+    """One line each, however many tries there are in between."""
+    member, changes = replica_set.members[0], logging.getLogger("floorgate.changes")
+    settings = Settings(mongo_url=replica_set.url, database=tmp_path.name)
+    async with run_gateway(settings) as gateway:
+        assert (state := gateway.state) is not None
+        feed = state.change_feed
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            while feed.take_snapshot() is None:
+                await asyncio.sleep(0.01)
+        with capture_log_lines(changes, logging.INFO) as lines:
+            failing = {"failCommands": ["getMore", "aggregate"], "errorCode": 11602}
+            three = {"times": 3}
+            member.command("configureFailPoint", "failCommand", mode=three, data=failing)
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                while len(lines.texts) < 2:
+                    await asyncio.sleep(0.01)
+        ended, goes_on = map(json.loads, lines.texts)
+    assert (ended["thread"], ended["member"]) == ("change-feed", member.address)
+    assert (ended["level"], ended["errors"]) == ("warning", ["NO_PRIMARY"])
+    assert ended["reason"].startswith("Failing command via 'failCommand'")
+    assert goes_on["member"] == member.address
+    assert 0 < goes_on["seconds"]
+    assert feed.thread is not None
+    assert feed.thread.interruptions == {"NO_PRIMARY": 1}
+
+
 @pytest.mark.slow
 async def test_a_poll_is_answered_while_mongod_searches_and_a_later_one_with_what_it_found(
     replica_set: ReplicaSet, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

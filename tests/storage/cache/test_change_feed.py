@@ -95,7 +95,7 @@ async def test_a_lost_stream_changes_all_versions(
     database: Any, followed: ChangeFeed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = await wait_for_snapshot(followed)
-    monkeypatch.setattr(change_feed, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(change_stream, "MAX_RETRY_SECONDS", 0.01)
     admin = database.client.admin
     async with asyncio.timeout(TIMEOUT_SECONDS):
         while is_unchanged_since(before, await wait_for_snapshot(followed), whole("units")):
@@ -169,7 +169,7 @@ async def test_the_feed_tries_again_if_it_cannot_connect(
         return open_client(*given)
 
     monkeypatch.setattr(change_stream, "open_client", fail_at_first)
-    monkeypatch.setattr(change_feed, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(change_stream, "MAX_RETRY_SECONDS", 0.01)
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
     async with ChangeFeed(database).run() as followed:
         await asyncio.to_thread(block_loop_until, lambda: len(errors) > 1)
