@@ -348,7 +348,8 @@ class ChangeFeed:
 
     def _follow_stream(self, client: driver.BlockingClient) -> None:
         clock, name = driver.get_clock(self._database.client), self._database.name
-        assert (thread := self.thread) is not None
+        thread = self.thread
+        assert thread is not None
         with change_stream.tail_changes(
             client, clock, name, PIPELINE, POLL_MS, fullDocumentBeforeChange="whenAvailable"
         ) as batches:

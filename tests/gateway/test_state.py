@@ -368,8 +368,8 @@ async def test_the_log_names_member_and_cause_when_the_change_stream_ends_and_wh
     member, changes = replica_set.members[0], logging.getLogger("floorgate.changes")
     settings = Settings(mongo_url=replica_set.url, database=tmp_path.name)
     async with run_gateway(settings) as gateway:
-        assert (state := gateway.state) is not None
-        feed = state.change_feed
+        assert gateway.state is not None
+        feed = gateway.state.change_feed
         async with asyncio.timeout(TIMEOUT_SECONDS):
             while feed.take_snapshot() is None:
                 await asyncio.sleep(0.01)
@@ -385,7 +385,7 @@ async def test_the_log_names_member_and_cause_when_the_change_stream_ends_and_wh
     assert (ended["level"], ended["errors"]) == ("warning", ["NO_PRIMARY"])
     assert ended["reason"].startswith("Failing command via 'failCommand'")
     assert goes_on["member"] == member.address
-    assert 0 < goes_on["seconds"]
+    assert goes_on["seconds"] > 0
     assert feed.thread is not None
     assert feed.thread.interruptions == {"NO_PRIMARY": 1}
 
