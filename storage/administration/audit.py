@@ -107,6 +107,13 @@ def get_process_origin() -> Origin:
     return Origin(Actor("operator", user, user), "cli", socket.gethostname(), secrets.token_hex(16))
 
 
+def describe_origin(origin: Origin | None) -> Document:
+    """Return who acted, for a log line; without an origin, it is that of the command line."""
+    origin = origin or get_process_origin()
+    actor = {"actor": origin.actor.actor_id, "interface": origin.interface}
+    return {**actor, "request_id": origin.request_id}
+
+
 class AuditTarget(msgspec.Struct, frozen=True):
     """What an operation was called for: the collection and the ids, such as those of a key."""
 

@@ -19,6 +19,7 @@ from typing import Literal, TypeAlias
 from storage.errors import ImportInterruptedError, UnavailableCause, UnavailableError
 from storage.mongo import driver
 from storage.mongo.lease import LEASE_SECONDS, Lease
+from storage.records.kinds import Document
 
 LEASE_COLLECTION = "imports"
 LEASE_ID = "current"
@@ -97,9 +98,18 @@ class ImportLease(Lease):
         """True if the import changes only the fields that are given."""
         return bool(self.document.get("is_merge", False))
 
-    async def begin_staging(self, *, is_merge: bool = False) -> None:
+    @property
+    def started_by(self) -> Document:
+        """Who started the import, as `begin_staging` was told; empty if it was not."""
+        started_by: Document = self.document.get("started_by", {})
+        return started_by
+
+    async def begin_staging(
+        self, *, is_merge: bool = False, started_by: Document | None = None
+    ) -> None:
         """Begin a new import: a new `import_id`, and now as its `import_time`."""
-        begun = {"import_id": self.holder, "now": "$$NOW", "is_merge": is_merge}
+        by = {"$literal": started_by or {}}
+        begun = {"import_id": self.holder, "now": "$$NOW", "is_merge": is_merge, "started_by": by}
         await self.update({"state": "staging", **begun})
 
     @property

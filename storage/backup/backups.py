@@ -352,7 +352,7 @@ async def restore_backup(
         await _check_release(database)
         await prepare_database(database)
         async with import_bundles.hold_import_lease(database, wait_seconds, progress) as lease:
-            await lease.begin_staging()
+            await lease.begin_staging(started_by=audit.describe_origin(None))
             run = _RestoreRun(database, lease, progress)
             staged = import_bundles.ImportRun(database, lease, progress)
             try:

@@ -579,7 +579,9 @@ async def _finish_previous_import(
         raise ImportRunningError(
             f"a newer release was interrupted while {lease.state}: let one of its gateways finish"
         )
-    _logger.warning("finishing an import that was interrupted: it was %s", lease.state)
+    import_ = {"import_id": lease.import_id, "state": lease.state, "started": lease.import_time}
+    fields = {**import_, **lease.started_by}
+    _logger.warning("finishing an import that was interrupted", extra={"fields": fields})
     run = ImportRun(database, lease, progress)
     if lease.state in ("applying", "removing"):
         await run.apply(None)
@@ -665,7 +667,8 @@ async def import_bundles(
         undo = None if target is None else change_plan.UndoBundle(database, target, max_bytes)
         await prepare_database(database)
         async with hold_import_lease(database, wait_seconds, progress) as lease:
-            await lease.begin_staging(is_merge=changes.merges)
+            by = audit.describe_origin(origin)
+            await lease.begin_staging(is_merge=changes.merges, started_by=by)
             run = ImportRun(database, lease, progress)
             try:
                 await run.stage(bundles, parse_source)

@@ -143,7 +143,7 @@ async def test_a_data_directory_that_cannot_be_used_is_named(tmp_path: Path) -> 
 
 
 async def test_a_running_gateway_cleans_up_after_an_import_once_its_lease_is_free(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """While another process holds the lease, the import may just be slow."""
     monkeypatch.setattr(state, "IMPORT_POLL_SECONDS", 0.01)
@@ -153,7 +153,7 @@ async def test_a_running_gateway_cleans_up_after_an_import_once_its_lease_is_fre
         for _ in range(2):  # the gateway goes on watching after the first
             dead = ImportLease(database)
             assert await dead.acquire(TIMEOUT_SECONDS)
-            await dead.begin_staging()
+            await dead.begin_staging(started_by={"actor": "$till"})
             staged = f"{STAGING_PREFIX}{dead.import_id}.units"
             await database[staged].insert_one({"_id": 0})
             await asyncio.sleep(0.1)
@@ -162,6 +162,9 @@ async def test_a_running_gateway_cleans_up_after_an_import_once_its_lease_is_fre
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 while staged in await database.list_collection_names():
                     await asyncio.sleep(0.01)
+            fields = vars(caplog.records[-1])["fields"]
+            expected = {"import_id": dead.import_id, "state": "staging", "actor": "$till"}
+            assert fields == expected | {"started": dead.import_time}
 
 
 @pytest.mark.parametrize(("days", "kept"), [(2, ["day"]), (0, ["month", "day"])])
