@@ -43,7 +43,9 @@ def _parse_limit(text: str) -> RemovalLimit:
 
 
 CHANGE_OPTIONS = (
-    click.option("--dry-run", is_flag=True, help="Check everything, show all changes, make none."),
+    click.option(
+        "--dry-run", is_flag=True, help="Check everything, show what changes, make none of it."
+    ),
     click.option("--yes", is_flag=True, help="Change or remove records without asking."),
     click.option(
         "--max-removals",

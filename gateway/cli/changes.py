@@ -30,8 +30,10 @@ from storage.mongo import driver
 from storage.store import Store
 
 TIMEOUT_SECONDS = 120.0
-SHOWN_CHANGES = 20
-"""A question shows so many of each kind and operation; a dry run shows all in the plan."""
+SHOWN_CHANGES = 24
+"""A plan on a terminal shows so many, so that it fits a screen."""
+MIN_SHOWN_CHANGES = 3
+"""It shows at least so many of each kind and operation."""
 SIGNS = {"added": "+", "changed": "~", "removed": "-"}
 
 
@@ -60,7 +62,7 @@ def make_changes(
         request = request._replace(undo_path=Path(f"floorgate-undo-{now}.ndjson"))
     echo = partial(click.echo, err=as_json)
     with ExitStack() as stack:
-        plan = None
+        plan, noted = None, list[str]()
         if plan_path is not None:
             if os.path.lexists(plan_path):
                 raise click.UsageError(f"{plan_path} exists; choose another name for the plan")
@@ -77,8 +79,9 @@ def make_changes(
             assert planned.plan is not None
             keep_plan()
             if removes or planned.total.updated:
-                _print_plan(planned, SHOWN_CHANGES, echo)
+                _print_plan(planned, plan_path, echo)
                 print_notes(planned.notes)
+                noted = planned.notes
                 _ask(planned, request)
             request = request._replace(expected_digest=planned.plan.digest, write_change=None)
         elif is_shown or dry_run:
@@ -87,7 +90,7 @@ def make_changes(
         def review(summary: ImportSummary) -> None:
             keep_plan()  # a full disk is known before anything is applied
             if yes and is_shown and not as_json and (removes or summary.total.updated):
-                _print_plan(summary, SHOWN_CHANGES, echo)
+                _print_plan(summary, plan_path, echo)
 
         try:
             summary = _run(settings, paths, request, networks, dry_run, review)
@@ -96,11 +99,11 @@ def make_changes(
             raise
         keep_plan()
     if dry_run and not as_json:
-        _print_plan(summary, None, echo)
+        _print_plan(summary, plan_path, echo)
     if wanted_undo is not None and summary.undo is None:
         reason = "a dry run changes nothing" if dry_run else "nothing is changed or removed"
         summary.notes.append(f"{wanted_undo} is not written: {reason}")
-    _print_result(summary, dry_run=dry_run, as_json=as_json)
+    _print_result(summary, noted, dry_run=dry_run, as_json=as_json)
 
 
 def _run(
@@ -148,7 +151,9 @@ def _ask(planned: ImportSummary, request: change_plan.ChangeRequest) -> None:
     click.confirm(question, abort=True, err=True)
 
 
-def _print_plan(summary: ImportSummary, limit: int | None, echo: Callable[[str], None]) -> None:
+def _print_plan(
+    summary: ImportSummary, plan_path: Path | None, echo: Callable[[str], None]
+) -> None:
     """Print what changes: by kind, the first changes of each operation."""
     assert summary.plan is not None
     listed = sorted(summary.plan.changes, key=lambda change: (change.kind, change.operation))
@@ -156,6 +161,8 @@ def _print_plan(summary: ImportSummary, limit: int | None, echo: Callable[[str],
         group: [*changes]
         for group, changes in groupby(listed, lambda change: (change.kind, change.operation))
     }
+    limit = max(MIN_SHOWN_CHANGES, SHOWN_CHANGES // max(1, len(by_group)))
+    hint = f"see {plan_path}" if plan_path else "--plan FILE writes all"
     for kind, counts in summary.kinds.items():
         counted = {"added": counts.inserted, "changed": counts.updated, "removed": counts.removed}
         if not any(counted.values()):
@@ -167,7 +174,7 @@ def _print_plan(summary: ImportSummary, limit: int | None, echo: Callable[[str],
             for change in shown:
                 echo(f"  {SIGNS[operation]} {_describe_change(change)}")
             if count > len(shown):
-                echo(f"  {SIGNS[operation]} ... and {count - len(shown):,} more: see --plan FILE")
+                echo(f"  {SIGNS[operation]} ... and {count - len(shown):,} more: {hint}")
 
 
 def _describe_change(change: change_plan.RecordChange) -> str:
@@ -183,20 +190,22 @@ def _quote(text: str) -> str:
     return text if text.isprintable() else json.dumps(text)
 
 
-def _print_result(summary: ImportSummary, *, dry_run: bool, as_json: bool) -> None:
+def _print_result(
+    summary: ImportSummary, noted: Sequence[str], *, dry_run: bool, as_json: bool
+) -> None:
     if as_json:
         shown = msgspec.to_builtins(summary)
         del shown["undo_bundle"]  # commands write it to the file that `undo` names
         click.echo(msgspec.json.encode(shown))
         return
-    titles = ("Kind", "Inserted", "Updated", "Unchanged")
+    titles = ("Kind", "Added", "Changed", "Unchanged")
     removes = bool(summary.total.removed)
     table = Table(*titles, *(["Removed"] if removes else []))
     for name, counts in (*summary.kinds.items(), ("total", summary.total)):
         numbers = [counts.inserted, counts.updated, counts.unchanged]
         table.add_row(name, *map(str, numbers + ([counts.removed] if removes else [])))
     Console().print(table)
-    print_notes(summary.notes)
+    print_notes(note for note in summary.notes if note not in noted)
     if dry_run:
         if summary.refusal is not None:
             click.echo(f"Note: this would be refused: {summary.refusal}", err=True)

@@ -82,6 +82,9 @@ def show_progress() -> Iterator[ImportProgressCallback]:
 
         def report(progress: ImportProgress) -> None:
             if progress.phase not in tasks:
+                for task in tasks.values():  # of reading, the total may not have been known
+                    done = max(1, bar.tasks[task].completed)
+                    bar.update(task, completed=done, total=done)
                 tasks[progress.phase] = bar.add_task(progress.phase, total=progress.total)
             bar.update(tasks[progress.phase], completed=progress.done, total=progress.total)
 

@@ -25,7 +25,7 @@ class MemberBatch(NamedTuple):
     directory: Path | None
     """The drawings are relative to it; None if the bundle is no file, so that all are data URLs."""
     bytes_read: int
-    """Bytes of all bundles read so far."""
+    """Bytes of all bundles read so far, but of no spreadsheet."""
 
 
 class _CountingReader(io.RawIOBase):
@@ -45,8 +45,8 @@ class _CountingReader(io.RawIOBase):
 
 
 def count_total_bytes(bundles: Sequence[BundleSource]) -> int | None:
-    """Return the size of all bundles in bytes, or None if standard input is one of them."""
-    if STANDARD_INPUT in map(str, bundles):
+    """Return the size of all bundles in bytes; None with standard input or a spreadsheet."""
+    if STANDARD_INPUT in map(str, bundles) or any(map(to_spreadsheet, bundles)):
         return None
     return sum(map(_size_bytes, bundles))
 
@@ -92,7 +92,6 @@ def read_batches(
             members = tables.read(spreadsheet, violations, are_partial=are_partial)
             for batch in _split_into_batches(members):
                 yield MemberBatch(batch, directory, finished_bytes)
-            finished_bytes += _size_bytes(bundle)
             continue
         try:
             source = _open_source(bundle)

@@ -184,7 +184,11 @@ WRITES_AT_ONCE = 2
 
 
 class ImportProgress(NamedTuple):
-    """The progress of an import: `done` and `total` are bytes while reading, else members."""
+    """The progress of an import: `done` and `total` are members, or bytes of bundles being read.
+
+    Where the total is not known, `done` counts members: of standard input, and of spreadsheets, of
+    which no part is read before the whole is parsed.
+    """
 
     phase: str
     done: int
@@ -262,7 +266,8 @@ class ImportRun:
                         await self._store_drawing(member, batch.directory, parse_source)
                 await writer.submit(self._staging.add_members(batch.members, violations))
                 self._member_count += len(batch.members)
-                self._progress(ImportProgress("reading", batch.bytes_read, total))
+                done = self._member_count if total is None else batch.bytes_read
+                self._progress(ImportProgress("reading", done, total))
         finally:
             await writer.drain()
         for rejected in violations.rejected.members:

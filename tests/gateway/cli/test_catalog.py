@@ -77,6 +77,31 @@ def test_a_dry_run_names_every_record_and_field(filled: list[str], source: Path)
     ]
 
 
+def test_a_plan_of_hundreds_of_records_fits_a_screen_and_a_file_has_all(
+    storage: list[str], tmp_path: Path
+) -> None:
+    rents, plan = write_csv(tmp_path / "rents.csv", rent_roll(12, 25)), tmp_path / "plan.ndjson"
+    run = floorgate("import", "--dry-run", rents, *storage)
+    lines = run.stdout.splitlines()
+    assert len(lines) < 50
+    assert "units: 300 added" in lines
+    assert "  + ... and 296 more: --plan FILE writes all" in lines
+    run = floorgate("import", "--dry-run", "--plan", plan, rents, *storage)
+    assert f"  + ... and 296 more: see {plan}" in run.stdout.splitlines()
+    kinds = [json.loads(line)["kind"] for line in plan.read_text().splitlines()]
+    assert kinds.count("units") == 300
+
+
+def test_a_note_before_the_question_is_not_repeated_after_it(
+    filled: list[str], tmp_path: Path
+) -> None:
+    table = tmp_path / "units.csv"
+    table.write_text("ID,Asset ID,Floor ID,Name,Colour\nu2,a,a1,102B,red\n")
+    run = run_at_terminal("import", "--merge", table, *filled, answer="y\n")
+    assert run.exit_code == 0, run.stderr
+    assert run.stderr.count('column "Colour" was not read') == 1
+
+
 def test_a_script_must_say_yes(filled: list[str], source: Path) -> None:
     before = exported(filled)
     run = floorgate("import", "--sync", source, *filled)

@@ -13,6 +13,7 @@ import pytest
 
 from storage.administration.import_lease import STAGING_PREFIX, ImportLease
 from storage.errors import ImportRunningError
+from storage.importing.batches import MAX_BATCH_MEMBERS
 from storage.importing.import_bundles import (
     ImportCounts,
     ImportProgress,
@@ -20,6 +21,7 @@ from storage.importing.import_bundles import (
     import_bundles,
 )
 from tests.storage.catalogs import SMALL, contents, expire_lease, small, write_arrays, write_lines
+from tests.storage.spreadsheets.spreadsheets import rent_roll, write_csv
 
 MEMBERS = sum(len(array) for array in SMALL.values())
 
@@ -147,6 +149,17 @@ async def test_progress_reports_the_phases(database: Any, bundle: Path) -> None:
         "checking": ImportProgress("checking", MEMBERS, MEMBERS),
         "writing": ImportProgress("writing", MEMBERS, MEMBERS),
     }
+
+
+async def test_progress_of_a_spreadsheet_counts_its_members(database: Any, tmp_path: Path) -> None:
+    """In batches, as the size of its file says nothing of them."""
+    path = write_csv(tmp_path / "rents.csv", rent_roll(12, 90))
+    seen: list[ImportProgress] = []
+    await import_bundles(database, [path], progress=seen.append)
+    reading = [each for each in seen if each.phase == "reading"]
+    assert {each.total for each in reading} == {None}
+    assert sorted({each.done for each in reading}) == [each.done for each in reading]
+    assert reading[0].done == MAX_BATCH_MEMBERS < reading[-1].done
 
 
 async def test_imports_at_once_go_one_after_the_other(database: Any, tmp_path: Path) -> None:
