@@ -518,7 +518,7 @@ def check_bundles(
         for place, shown in (drawings or {}).items():
             check.shown[place] = None, shown
     missing = check.resolve_references(is_complete)
-    notes = [*map(to_printable, (*tables.notes, *check.collect_notes()))]
+    notes = [*map(to_printable, (*tables.notes, *check.collect_notes(is_complete)))]
     if bundles and not check.members and not violations.total:
         notes.append(NO_MEMBERS_NOTE)
     assumed = [
@@ -655,8 +655,12 @@ class _BundleCheck:
                 self._violations.add(member.place, describe_repeated(previous[1]))
             previous = stored_key, member.place
 
-    def collect_notes(self) -> list[str]:
-        """Return notes about drawings that show units or floors that are in none of the files."""
+    def collect_notes(self, is_complete: bool) -> list[str]:
+        """Return notes about drawings that show units or floors that are in none of the files.
+
+        Files without any unit are not complete, unless it is said: their units are in the catalog.
+        """
+        has_units = is_complete or bool(self.members[catalog.UNITS.name])
         notes = []
         floor_ids: dict[str, set[str]] = defaultdict(set)
         for floor_id, floor in self._index.iter_sorted(catalog.FLOORS.name) if self.shown else ():
@@ -671,5 +675,6 @@ class _BundleCheck:
             )
             units = {key: self._index.get(catalog.UNITS.name, key) for key in shown.unit_ids}
             on = {key: unit.facts["floor_id"] for key, unit in units.items() if unit}
-            notes += [f"{place}: {note}" for note in describe_drawing(shown, on, floors)]
+            noted = shown if has_units else shown._replace(unit_ids=(), unit_levels=())
+            notes += [f"{place}: {note}" for note in describe_drawing(noted, on, floors)]
         return notes

@@ -331,8 +331,18 @@ def test_units_that_a_drawing_shows_on_another_floor_are_noted(source: str) -> N
     assert note.endswith('shows 1 unit on another floor than its own: "u1" on "a2", not "a1"')
 
 
+def test_a_map_without_units_in_the_files_shows_those_of_the_catalog(tmp_path: Path) -> None:
+    """It is the `map.json` of a guide, whose units a table has imported before."""
+    bundle = {"maps": [{**small()["maps"][0], "source": to_data_url(b"<svg/>")}]}
+    path = write_arrays(tmp_path / "map.json", bundle)
+    drawing = ParsedSource(b"", ShownParts(["u1", "u7"]))
+    assert check_bundles([path], Violations(), lambda _: drawing).notes == []
+    [note] = check_bundles([path], Violations(), lambda _: drawing, is_complete=True).notes
+    assert note.endswith('the drawing shows 2 unknown units: "u1", "u7"')
+
+
 def test_a_merged_map_may_leave_out_its_asset(tmp_path: Path) -> None:
-    partial = {"maps": [{"id": "am", "source": to_data_url(b"<svg/>")}]}
+    partial = {"maps": [{"id": "am", "source": to_data_url(b"<svg/>")}], "units": [{"id": "u1"}]}
     path = write_arrays(tmp_path / "merge.json", partial)
     violations = Violations()
     shown = ParsedSource(b"", ShownParts(["unknown"]))
