@@ -11,7 +11,7 @@ import click
 
 from gateway.errors import StartError, TlsError
 from resolvers.request.errors import RequestError
-from storage.errors import BundleError, StorageError, UnavailableError, iter_notes
+from storage.errors import BundleError, StorageError, iter_notes
 
 DEBUG_VARIABLE = "FLOORGATE_DEBUG"
 AS_JSON = "floorgate.as_json"
@@ -136,11 +136,9 @@ def _translate_errors() -> Iterator[None]:
     try:
         yield
     except EXPECTED_ERRORS as error:
-        is_lost = type(error) is UnavailableError  # the messages of others say what to do
-        hint = ": is it running, and is --mongo-url right?" if is_lost else ""
         for note in error.notes if isinstance(error, BundleError) else ():
             click.echo(f"Note: {note}", err=True)
-        raise click.ClickException("; ".join([f"{error}{hint}", *iter_notes(error)])) from error
+        raise click.ClickException("; ".join([str(error), *iter_notes(error)])) from error
     except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
         raise
     except Exception as error:

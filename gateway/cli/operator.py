@@ -82,6 +82,8 @@ def run_with_database(
                 try:
                     return await work(client[settings.database])
                 except errors.UnavailableError as error:
+                    if type(error) is errors.UnavailableError and not writes:
+                        error.add_note(_suggest(settings))  # the messages of others say what to do
                     if not writes or isinstance(error, errors.DiskFullError):  # it refused to write
                         raise
                     raise _unknown_outcome(explain_loss(client, error), error) from error
@@ -94,6 +96,12 @@ def run_with_database(
             raise
 
     return asyncio.run(run())
+
+
+def _suggest(settings: Settings) -> str:
+    if settings.mongo_url is not None:
+        return "is it running, and is --mongo-url right?"
+    return f"it is the embedded one, whose log is {settings.data_dir / 'mongod' / 'mongod.log'}"
 
 
 def _unknown_outcome(reason: object, error: BaseException) -> errors.OutcomeUnknownError:

@@ -116,7 +116,12 @@ def read_password(home: Path) -> str:
 _START_LOCK = "start.lock"
 _PORT_FILE = "port"
 
-_READY_TIMEOUT_SECONDS = 90
+PATIENCE_SECONDS = 300
+"""A machine under load may take minutes to start MongoDB, which may have a journal to replay."""
+_NOTICE_SECONDS = 5
+_REPLY_SECONDS = 0.5
+"""A server that was just killed may accept connections and never answer."""
+_MAX_REPLY_SECONDS = 10.0
 _RETRY_SECONDS = 5
 _MAX_STARTS = 2
 # Below the ephemeral ports of Linux, so that no outgoing connection takes ours.
@@ -129,6 +134,12 @@ logger = logging.getLogger("floorgate.mongod")
 def log_failure(error: EmbeddedServerError) -> None:
     """Log why MongoDB was not restarted; it is tried again."""
     logger.error("%s", error)
+
+
+def log_slowness(home: Path, what: str) -> None:
+    """Log what is waited for. In a command, the line appears on standard error."""
+    message = "The MongoDB in %s is slow to %s: waiting for it, up to %s seconds (its log is %s)"
+    logger.warning(message, home, what, PATIENCE_SECONDS, home / mongod_supervisor.LOG_NAME)
 
 
 @contextmanager
@@ -149,7 +160,7 @@ def run_embedded_mongo(
             home = data_dir.resolve() / "mongod"
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
             users = stack.enter_context(open_lock_file(home / mongod_supervisor.USERS_LOCK))
-            deadline = time.monotonic() + _READY_TIMEOUT_SECONDS
+            deadline = time.monotonic() + PATIENCE_SECONDS
             _lock_or_raise(deadline, users, SHARED, f"The MongoDB in {home} did not stop")
             url = _ensure_primary(home, deadline)
         closed = threading.Event()
@@ -172,7 +183,7 @@ def _explain_os_errors(data_dir: Path) -> Iterator[None]:
 
 def _lock_or_raise(deadline: float, descriptor: int, kind: int, message: str) -> None:
     if not wait_for_lock(descriptor, kind, deadline):
-        raise EmbeddedServerError(f"{message} within {_READY_TIMEOUT_SECONDS} seconds.")
+        raise EmbeddedServerError(f"{message} within {PATIENCE_SECONDS} seconds.")
 
 
 def _ensure_primary(home: Path, deadline: float) -> str:
@@ -185,7 +196,8 @@ def _ensure_primary(home: Path, deadline: float) -> str:
             f"Another process holds the start lock in {home} and did not start MongoDB",
         )
         database_dir = _ensure_database_dir(home)
-        starts = 0
+        starts, reply_seconds = 0, _REPLY_SECONDS
+        notice = time.monotonic() + _NOTICE_SECONDS
         while time.monotonic() < deadline:
             with open_lock_file(home / mongod_supervisor.SERVER_LOCK) as server:
                 if try_lock(server, EXCLUSIVE):  # nothing runs
@@ -199,12 +211,17 @@ def _ensure_primary(home: Path, deadline: float) -> str:
 
             secret = read_password(home)
             port = _read_port(home)
-            if port and replica_set.make_primary(database_dir.name, port, secret, deadline):
-                return replica_set.build_url(database_dir.name, port, secret)
+            name = database_dir.name
+            if port and replica_set.make_primary(name, port, secret, deadline, reply_seconds):
+                return replica_set.build_url(name, port, secret)
+            if time.monotonic() > notice:
+                notice = deadline
+                log_slowness(home, "start")
+                reply_seconds = _MAX_REPLY_SECONDS
             time.sleep(_POLL_SECONDS)
     raise EmbeddedServerError(
         f"The MongoDB in {home} does not answer, or has another password than the one in"
-        f" {home / FILE_NAME}: waited {_READY_TIMEOUT_SECONDS} seconds; see"
+        f" {home / FILE_NAME}: waited {PATIENCE_SECONDS} seconds; see"
         f" {home / mongod_supervisor.LOG_NAME}."
     )
 
@@ -293,7 +310,7 @@ def _restart_when_down(
                 wait_for_release(home / mongod_supervisor.SERVER_LOCK)
                 if closed.is_set():
                     return
-                _ensure_primary(home, time.monotonic() + _READY_TIMEOUT_SECONDS)
+                _ensure_primary(home, time.monotonic() + PATIENCE_SECONDS)
         except EmbeddedServerError as error:
             on_failure(error)
             closed.wait(_RETRY_SECONDS)

@@ -36,18 +36,20 @@ def build_url(name: str, port: int, password: str) -> str:
     )
 
 
-def make_primary(name: str, port: int, password: str, deadline: float) -> bool:
+def make_primary(
+    name: str, port: int, password: str, deadline: float, reply_seconds: float
+) -> bool:
     """Make the mongod at `port` the primary and only member of the replica set `name`.
 
     Initiates a set without configuration, reconfigures one with its member at another port, and
     gives its user this password, which is that of its keyfile. Idempotent. Returns False if the
-    server is gone, belongs to another set, has another keyfile, or is not primary when
-    `time.monotonic()` reaches `deadline`.
+    server is gone, does not answer for `reply_seconds`, belongs to another set, has another
+    keyfile, or is not primary when `time.monotonic()` reaches `deadline`.
     """
     if not _is_listening(port):
         return False
     try:
-        with connect_directly(HOST, port, password) as client:
+        with connect_directly(HOST, port, password, reply_seconds) as client:
             if not _is_member_of(client, name):
                 return False
             while not _is_primary(client, port):

@@ -61,8 +61,6 @@ _NO_SESSIONS = "Sessions are not supported by this MongoDB deployment"
 os.environ.setdefault("MOTOR_MAX_WORKERS", "100")
 MAX_SILENCE_MS = 2000
 """A member may answer as late as this when it is asked for its state."""
-_DIRECT_SELECTION_TIMEOUT_MS = 500
-"""A server that was just killed may accept connections and never answer."""
 _INDEX_BUILD_SECONDS = 1800.0
 _POLL_SECONDS = 0.02
 _TRANSACTION_RETRY_SECONDS = 120.0
@@ -110,9 +108,9 @@ def connect_blocking(
         yield blocking
 
 
-def connect_directly(host: str, port: int, password: str) -> BlockingClient:
+def connect_directly(host: str, port: int, password: str, reply_seconds: float) -> BlockingClient:
     """Return a client for administrative commands to the server at this address, whether or not it
-    belongs to a working replica set.
+    belongs to a working replica set; its first reply may take `reply_seconds`.
 
     It authenticates as MongoDB's internal user. The password is the content of the server's
     keyfile: that user exists before any other does, and before a replica set is initiated.
@@ -125,7 +123,7 @@ def connect_directly(host: str, port: int, password: str) -> BlockingClient:
         authSource="local",
         authMechanism="SCRAM-SHA-256",
         directConnection=True,
-        serverSelectionTimeoutMS=_DIRECT_SELECTION_TIMEOUT_MS,
+        serverSelectionTimeoutMS=round(reply_seconds * 1000),
         socketTimeoutMS=10_000,
     )
 

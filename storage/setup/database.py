@@ -1,9 +1,11 @@
 """Opening the database: the embedded MongoDB or another, prepared for this release."""
 
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
+from functools import partial
 
-from storage.embedded import embedded_mongo
+from storage.embedded import embedded_mongo, mongod_supervisor
 from storage.errors import DiskFullError, EmbeddedServerError, MongoUnusableError, UnavailableError
 from storage.mongo import driver
 from storage.mongo.connection import ConnectionSettings
@@ -30,11 +32,15 @@ async def open_database(
     While it is open, transactions that other processes have left open are ended. Raises
     EmbeddedServerError, MongoUnusableError and MigrationRunningError.
     """
+
+    async def prepare() -> None:
+        await _prepare(client[settings.database])
+
     async with (
         connect_to_database(settings, timeout_seconds, clock, on_server_failure, observe) as client,
         run_in_background(end_abandoned_transactions(client)),
     ):
-        await _prepare(client[settings.database])
+        await _insist(settings, prepare)
         yield client
 
 
@@ -63,10 +69,35 @@ async def connect_to_database(
         with explain_refusals():
             client = driver.connect(url, settings.driver, timeout_seconds, clock, observe)
         try:
-            await check_requirements(client, PING_TIMEOUT_SECONDS)
+            await _insist(settings, partial(check_requirements, client, PING_TIMEOUT_SECONDS))
             yield client
         finally:
             await driver.close(client)
+
+
+async def _insist(settings: ConnectionSettings, work: Callable[[], Awaitable[object]]) -> None:
+    """Do the first work on a MongoDB; again if it is the embedded one, which a machine under load
+    may leave no time to answer. It runs: else it would be started again, or that would fail.
+    """
+    home = settings.data_dir.resolve() / "mongod"
+    deadline = time.monotonic() + embedded_mongo.PATIENCE_SECONDS
+    is_first = True
+    while True:
+        try:
+            await work()
+            return
+        except MongoUnusableError as error:
+            if settings.mongo_url:
+                raise
+            if time.monotonic() > deadline:
+                raise MongoUnusableError(
+                    f"The embedded MongoDB in {home} runs, and did not answer for"
+                    f" {embedded_mongo.PATIENCE_SECONDS} seconds; its log is"
+                    f" {home / mongod_supervisor.LOG_NAME}"
+                ) from error
+            if is_first:
+                embedded_mongo.log_slowness(home, "answer")
+            is_first = False
 
 
 async def _prepare(database: driver.Database) -> None:

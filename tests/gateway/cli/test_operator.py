@@ -4,7 +4,8 @@ import asyncio
 import json
 import os
 import signal
-from contextlib import nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,13 @@ from gateway.cli.operations import execute
 from gateway.cli.operator import run_with_database
 from gateway.settings import Settings
 from storage.catalog import RECORD_TYPES
-from storage.errors import EmbeddedServerError, StorageError, UnavailableError
+from storage.embedded import embedded_mongo
+from storage.embedded.embedded_mongo import run_embedded_mongo
+from storage.errors import EmbeddedServerError, MongoUnusableError, StorageError, UnavailableError
 from storage.mongo import driver
 from tests.databases import EACH_DRIVER
 from tests.gateway.floorgate_process import floorgate, storage_options
+from tests.storage.embedded.test_embedded_mongo import continue_when_logged, mongods
 from tests.storage.mongo.replica_set_of_three import run_replica_set
 
 UNKNOWN = "the change may or may not have been made: look with floorgate audit before you repeat it"
@@ -92,6 +96,43 @@ def test_a_database_that_is_not_there_is_a_storage_error(tmp_path: Path) -> None
     (tmp_path / "file").touch()
     with pytest.raises(StorageError, match="file/mongod: Not a directory"):
         run_with_database(Settings(data_dir=tmp_path / "file"), work)
+
+
+@pytest.mark.parametrize("patience", [300, 0])
+def test_an_embedded_mongodb_without_time_to_answer_is_waited_for(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    patience: int,
+) -> None:
+    """It has become primary, and then a machine under load leaves it no time."""
+    settings = Settings(data_dir=tmp_path)
+
+    @contextmanager
+    def run_and_stop(*arguments: Any) -> Iterator[str]:
+        with run_embedded_mongo(*arguments) as url:
+            (server,) = mongods(tmp_path)
+            os.kill(server, signal.SIGSTOP)
+            try:
+                continue_when_logged(monkeypatch, server)
+                monkeypatch.setattr(embedded_mongo, "PATIENCE_SECONDS", patience)
+                yield url
+            finally:
+                os.kill(server, signal.SIGCONT)
+
+    async def work(database: driver.Database) -> int:
+        return await database["assets"].count_documents({})
+
+    monkeypatch.setattr(embedded_mongo, "run_embedded_mongo", run_and_stop)
+    if patience:
+        assert run_with_database(settings, work) == 0
+        assert "is slow to answer: waiting for it, up to 300 seconds" in caplog.text
+    else:
+        sentence = (
+            f"MongoDB in {tmp_path}/mongod runs, and did not answer for 0 seconds; its log is"
+        )
+        with pytest.raises(MongoUnusableError, match=sentence):
+            run_with_database(settings, work)
 
 
 @pytest.mark.slow

@@ -23,11 +23,10 @@ from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 from pymongo.write_concern import WriteConcern
 
-from storage.embedded import embedded_mongo, mongod, mongod_supervisor
+from storage.embedded import embedded_mongo, mongod, mongod_supervisor, replica_set
 from storage.embedded.embedded_mongo import EXCLUSIVE, SHARED, run_embedded_mongo
-from storage.embedded.replica_set import HOST, make_primary
+from storage.embedded.replica_set import HOST
 from storage.errors import EmbeddedServerError
-from storage.mongo import driver
 from storage.mongo.driver import PyMongoError, connect_directly
 from tests.storage.mongo.replica_set_of_three import (
     NAME,
@@ -110,10 +109,9 @@ def config_of(member: Member) -> dict[str, Any]:
     return config
 
 
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def make_primary(name: str, port: int, password: str, deadline: float) -> bool:
     """A busy machine may need longer than a starter waits before it tries again."""
-    monkeypatch.setattr(driver, "_DIRECT_SELECTION_TIMEOUT_MS", 30_000)
+    return replica_set.make_primary(name, port, password, deadline, reply_seconds=30)
 
 
 def assert_primary(member: Member) -> None:
@@ -122,7 +120,6 @@ def assert_primary(member: Member) -> None:
     assert (hello["setName"], hello["hosts"]) == (NAME, [member.address])
 
 
-@pytest.mark.usefixtures("patient")
 def test_starters_at_once_make_one_set_and_later_ones_leave_it_as_it_is(tmp_path: Path) -> None:
     together = Barrier(4, timeout=TIMEOUT_SECONDS)
 
@@ -143,7 +140,6 @@ def test_starters_at_once_make_one_set_and_later_ones_leave_it_as_it_is(tmp_path
         assert not make_primary(NAME, member.port, "another password", deadline())
 
 
-@pytest.mark.usefixtures("patient")
 def test_a_member_at_another_port_stays_in_its_set(tmp_path: Path) -> None:
     with run_member(tmp_path / "home") as member:
         assert make_primary(NAME, member.port, PASSWORD, deadline())
@@ -186,7 +182,7 @@ def listener() -> Iterator[socket.socket]:
 
 def test_a_server_that_never_answers_is_given_up_within_a_second(listener: socket.socket) -> None:
     with (
-        connect_directly(HOST, listener.getsockname()[1], PASSWORD) as client,
+        connect_directly(HOST, listener.getsockname()[1], PASSWORD, 0.5) as client,
         pytest.raises(PyMongoError, match=r"Timeout: 0\.5s"),
     ):
         client.admin.command("ping")
@@ -371,6 +367,30 @@ def test_a_user_brings_it_back_when_it_is_killed(
             assert joined == url
         assert read(url) == [1]
         assert len(mongods(data_dir)) == 1
+
+
+def test_a_server_without_time_to_answer_is_waited_for(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(embedded_mongo, "_NOTICE_SECONDS", 0)
+    with run_embedded_mongo(data_dir) as url:
+        (server,) = mongods(data_dir)
+        os.kill(server, signal.SIGSTOP)
+        continue_when_logged(monkeypatch, server)
+        with run_embedded_mongo(data_dir) as joined:
+            assert joined == url
+    assert f"The MongoDB in {data_dir}/mongod is slow to start: waiting" in caplog.text
+
+
+def continue_when_logged(monkeypatch: pytest.MonkeyPatch, server: int) -> None:
+    """Continue a stopped server when the log says that it is waited for."""
+    log_slowness = embedded_mongo.log_slowness
+
+    def log(home: Path, what: str) -> None:
+        log_slowness(home, what)
+        os.kill(server, signal.SIGCONT)
+
+    monkeypatch.setattr(embedded_mongo, "log_slowness", log)
 
 
 @pytest.mark.slow
