@@ -32,8 +32,6 @@ from storage.store import Store
 DEMO_ASSET = "alder-court"
 DEMO_MAP = "alder-court-floor-plates"
 DEMO_KEY_DAYS = 30
-KEY_SECONDS = 3.0
-"""The timeout of each command to MongoDB that creates the key."""
 
 
 def load_demo(settings: Settings) -> None:
@@ -84,7 +82,7 @@ def create_key(settings: Settings) -> Iterator[str]:
         "expires": expires.isoformat(timespec="seconds"),
     }
     create = partial(execute, document=CREATE_KEY, variables={"input": key})
-    created = run_with_database(settings, create, KEY_SECONDS)["createApiKey"]
+    created = run_with_database(settings, create)["createApiKey"]
     key_id = created["apiKey"]["id"]
     path = folder / f"new-{key_id}"
     with embedded_mongo.open_lock_file(path) as ours:
