@@ -48,7 +48,6 @@ from schema.execution import Executor, Operation, OperationResult
 from schema.root import GRAPHQL_SCHEMA
 from storage.administration.audit import Actor, Origin
 from storage.errors import UnavailableCause
-from storage.mongo import driver
 from storage.mongo.tasks import run_in_background
 
 # What a worker prepares right after it is ready, because no gateway needs it to begin to serve.
@@ -185,7 +184,7 @@ class Gateway(Application):
     def build_routes(self) -> list[PathRoute]:
         """Build all routes but those of the pages' assets."""
         return [
-            *HealthEndpoints(self._get_ready_database).build_routes(),
+            *HealthEndpoints(self._get_ready_state).build_routes(),
             *OpenApiEndpoints(
                 self.settings.base_url, self.authenticate, self.saved_endpoints.load_contracts
             ).build_routes(),
@@ -317,8 +316,8 @@ class Gateway(Application):
     def _is_known_key(self, key: PresentedKey) -> bool:
         return self.state is not None and self.state.key_cache.is_known(key.digest)
 
-    def _get_ready_database(self) -> driver.Database | None:
-        return None if self.state is None or self.is_stopping else self.state.store.database
+    def _get_ready_state(self) -> GatewayState | None:
+        return None if self.is_stopping else self.state
 
 
 def _get_origin(scope: Scope) -> Origin:

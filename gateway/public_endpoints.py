@@ -21,22 +21,25 @@ from starlette.types import ASGIApp
 from gateway.authentication import find_api_key
 from gateway.exchange import Header, accepts_html
 from gateway.responses import CachedResponse, SharedResponses
+from gateway.state import GatewayState
 from resolvers.request.caller import Caller
 from rest.dispatch import Handler, PathRoute
 from rest.errors import (
     ERRORS_PATH,
     JSON_MEDIA_TYPE,
+    RETRY_AFTER_HEADERS,
+    ErrorSource,
     HttpError,
     not_found_error,
     render_errors_page,
-    service_unavailable_error,
 )
 from rest.openapi.api_index import INDEX_PATH, ROOT_PATH, build_index, build_root
 from rest.parameters import report_ignored, split_query_string
+from schema.errors import UNAVAILABLE_MESSAGE
 from schema.root import GRAPHQL_SCHEMA
 from storage.bundles.description import build_bundle_schema
 from storage.errors import UnavailableCause, UnavailableError
-from storage.mongo import driver
+from storage.mongo import driver, topology
 
 # The page at `/` for browsers: where people go on from, without scripts or an API key.
 #
@@ -331,8 +334,8 @@ READINESS_TTL_SECONDS = 0.5
 class HealthEndpoints:
     """`/health/live` and `/health/ready`."""
 
-    def __init__(self, get_database: Callable[[], driver.Database | None]) -> None:
-        self._get_database = get_database
+    def __init__(self, get_state: Callable[[], GatewayState | None]) -> None:
+        self._get_state = get_state
         """Returns None while no more requests should be sent."""
         self._ping: asyncio.Task[UnavailableCause | None] | None = None
         self._ping_expires = 0.0
@@ -349,14 +352,14 @@ class HealthEndpoints:
         return Response(orjson.dumps({"status": "live"}), media_type=JSON_MEDIA_TYPE)
 
     async def readiness(self, _: Request) -> Response:
-        """Answer 200 if MongoDB can be reached and the gateway does not stop, else 503."""
-        database = self._get_database()
-        cause = (
-            UnavailableCause.RESTARTING if database is None else await self._find_cause(database)
-        )
+        """Answer 200 if MongoDB can be read and the gateway does not stop, else 503."""
+        state = self._get_state()
+        if state is None:
+            return _NotReadyError(UnavailableCause.RESTARTING, {}).to_response()
+        cause, known = await self._find_cause(state.store.database), _describe_database(state)
         if cause is not None:
-            return service_unavailable_error(cause).to_response()
-        return Response(orjson.dumps({"status": "ready"}), media_type=JSON_MEDIA_TYPE)
+            return _NotReadyError(cause, known).to_response()
+        return Response(orjson.dumps({"status": "ready", **known}), media_type=JSON_MEDIA_TYPE)
 
     async def _find_cause(self, database: driver.Database) -> UnavailableCause | None:
         """Return the result of the ping in progress, of a recent one, or else of a new one."""
@@ -367,6 +370,31 @@ class HealthEndpoints:
         return await asyncio.shield(self._ping)
 
 
+class _NotReadyError(HttpError):
+    """The 503 of a probe, which also says what was found."""
+
+    def __init__(self, cause: UnavailableCause, known: dict[str, Any]) -> None:
+        super().__init__(503, UNAVAILABLE_MESSAGE, cause.value, headers=RETRY_AFTER_HEADERS)
+        self._known = known
+
+    def describe(self, source: ErrorSource) -> dict[str, Any]:
+        return {"status": "unavailable", **self._known, **super().describe(source)}
+
+
+def _describe_database(state: GatewayState) -> dict[str, Any]:
+    """Return what is known without asking MongoDB. Anyone may read it: it names no member."""
+    deployment = topology.of(state.store.database.client)
+    primary, majority = deployment.has_primary(), deployment.has_majority()
+    lag = state.change_feed.get_lag_seconds()
+    return {
+        "primary": primary,
+        "seconds_without_primary": round(deployment.listener.seconds_without_primary(), 1),
+        "majority": majority,
+        "writes": primary and majority,
+        "change_stream_lag_seconds": None if lag is None else round(lag, 1),
+    }
+
+
 async def _ping(database: driver.Database) -> UnavailableCause | None:
     """Return why MongoDB cannot be read, or None if it can."""
     try:
@@ -375,5 +403,7 @@ async def _ping(database: driver.Database) -> UnavailableCause | None:
     except UnavailableError as error:
         return error.cause
     except TimeoutError:
-        return UnavailableCause.DATABASE_UNREACHABLE
+        deployment = topology.of(database.client)
+        is_known = deployment.has_primary()
+        return UnavailableCause.DATABASE_UNREACHABLE if is_known else deployment.find_cause()
     return None

@@ -181,7 +181,7 @@ async def ping(client: Client, timeout_seconds: float) -> None:
     deployment, deadline = topology.of(client), time.monotonic() + timeout_seconds
     while not deployment.is_readable():
         if time.monotonic() > deadline:
-            raise UnavailableError("MongoDB has no majority", UnavailableCause.NO_MAJORITY)
+            raise UnavailableError("MongoDB has no primary", deployment.find_cause())
         await asyncio.sleep(_POLL_SECONDS)
     with translate_errors(), pymongo.timeout(timeout_seconds):
         members = deployment.choose_members()

@@ -174,6 +174,31 @@ class Deployment:
         """Return whether there is a primary, or it is known what a majority has without one."""
         return self.listener.lost_at is None or self.listener.get_safe_time() is not None
 
+    def has_primary(self) -> bool:
+        """Return whether this process knows a primary now."""
+        description = self.listener.description
+        return description is not None and description.has_writable_server()
+
+    def has_majority(self) -> bool:
+        """Return whether more than half of the members answer this process."""
+        answers = self._list_answers()
+        return 2 * sum(answers) > len(answers)
+
+    def find_cause(self) -> UnavailableCause:
+        """Return why there is no primary."""
+        if not any(self._list_answers()):
+            return UnavailableCause.DATABASE_UNREACHABLE
+        is_voted = self.has_majority()
+        return UnavailableCause.NO_PRIMARY if is_voted else UnavailableCause.NO_MAJORITY
+
+    def _list_answers(self) -> list[bool]:
+        """Return for each member whether it answers; of several routers, one will do."""
+        description = self.listener.description
+        if description is None or description.replica_set_name is None:
+            return [self.has_primary()]
+        members = description.server_descriptions().values()
+        return [member.is_server_type_known for member in members]
+
     def choose_members(self) -> _ServerMode:
         """Return the read preference: a secondary may answer while a known primary is lost.
 

@@ -2,8 +2,11 @@
 
 import asyncio
 import gzip
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import orjson
 import pytest
 import yaml
@@ -14,11 +17,15 @@ from gateway import public_endpoints as health_module
 from gateway import responses as compression
 from gateway.public_endpoints import HealthEndpoints, OpenApiEndpoints
 from gateway.responses import CachedResponse
+from gateway.settings import Settings
 from rest.openapi import description
 from rest.responses import Encoding
+from storage.cache.change_feed import ChangeFeed
 from storage.errors import UnavailableCause, UnavailableError
-from storage.mongo import driver
-from tests.fixtures import World, open_client, run_gateway
+from storage.mongo import driver, topology
+from tests.fixtures import World, gateway_client, open_client, run_gateway
+from tests.storage.mongo.replica_set_of_three import run_replica_set
+from tests.waiting import TIMEOUT_SECONDS
 
 REQUEST = Request({"type": "http"})
 YAML = "/v1/openapi.yaml"
@@ -100,6 +107,37 @@ async def test_a_gateway_that_is_about_to_stop_is_live_and_serves_but_is_not_rea
         assert (await client.get("/v1/units")).status_code == 200
 
 
+async def probe_until(client: httpx.AsyncClient, **expected: object) -> httpx.Response:
+    """Return the first response to a probe that has these members, and a lag."""
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        while True:
+            body = (response := await client.get("/health/ready")).json()
+            lag = body["change_stream_lag_seconds"]
+            if expected.items() <= body.items() and lag is not None:
+                return response
+            await asyncio.sleep(0.05)
+
+
+async def test_a_probe_says_what_works_and_names_no_member(tmp_path: Path) -> None:
+    with run_replica_set(tmp_path) as three:
+        async with gateway_client(Settings(mongo_url=three.url, database="probed"), None) as client:
+            body = (await probe_until(client, majority=True)).json()
+            assert body.pop("change_stream_lag_seconds") >= 0
+            works = {"primary": True, "majority": True, "writes": True}
+            assert body == {"status": "ready", "seconds_without_primary": 0.0, **works}
+            with three.without_majority():
+                reads = await probe_until(client, majority=False, writes=False)
+                assert reads.json()["primary"]
+            three.lose_majority()
+            response = await probe_until(client, status="unavailable", primary=False)
+            body = response.json()
+            assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
+            assert (body["code"], body["majority"], body["writes"]) == ("NO_MAJORITY", False, False)
+            assert body["seconds_without_primary"] > 0
+            assert {"message", "code", "request_id", "docs"} < body.keys()
+            assert not [each for each in three.members if str(each.port) in response.text]
+
+
 class Pings:
     """A MongoDB that answers pings when told to, and counts them."""
 
@@ -117,8 +155,12 @@ class Pings:
 
 
 def endpoints_of_any_database() -> HealthEndpoints:
-    database: Any = type("Database", (), {"client": None})
-    return HealthEndpoints(lambda: database)
+    database: Any = SimpleNamespace(client=SimpleNamespace())
+    topology.describe(database.client, topology.Deployment.at("mongodb://any"))
+    state: Any = SimpleNamespace(
+        store=SimpleNamespace(database=database), change_feed=ChangeFeed(database)
+    )
+    return HealthEndpoints(lambda: state)
 
 
 async def test_probes_at_the_same_time_share_one_ping(monkeypatch: pytest.MonkeyPatch) -> None:
