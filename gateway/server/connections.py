@@ -290,6 +290,7 @@ class ConnectionTable:
 # without a word. See docs/decisions/server/connections.md.
 
 
+_BACKLOG = 2048
 MAX_ACCEPTED_AT_ONCE = 64
 """Connections, before other events have their turn."""
 MAX_LINGERING_REFUSALS = 64
@@ -331,13 +332,15 @@ class Listener:
         """Connections that are to speak TLS and have sent nothing."""
         self._loop = asyncio.get_running_loop()
         self._retry_timer: asyncio.TimerHandle | None = None
+        sock.listen(_BACKLOG)  # also if it does already
         sock.setblocking(False)
         _set_options_of_connections(sock, table.limits.body_idle_seconds)
         self._loop.add_reader(sock, self._accept)
 
     def close(self) -> None:
-        """Accept what waits, then stop accepting. Connections go on."""
-        self._accept()
+        """Accept all that waits, then stop accepting. Connections go on."""
+        while self._accept():
+            pass
         self._loop.remove_reader(self._sock)
         if self._retry_timer is not None:
             self._retry_timer.cancel()
@@ -348,15 +351,16 @@ class Listener:
             if not connection.has_input():
                 self._close_silent(connection)
 
-    def _accept(self) -> None:
+    def _accept(self) -> bool:
+        """Accept some connections; return whether more may wait."""
         for _ in range(MAX_ACCEPTED_AT_ONCE):
             try:
                 sock, address = self._sock.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
+                return False
             except OSError as error:
                 self._wait_for_descriptors(error)
-                return
+                return False
             sock.setblocking(False)
             connection = self._table.admit(sock, normalize_address(address[0]) or address[0])
             if connection is None:
@@ -365,6 +369,7 @@ class Listener:
                 self._wait_for_handshake(connection, sock)
             else:
                 self._start(connection, sock)
+        return True
 
     def _wait_for_handshake(self, connection: Connection, sock: socket.socket) -> None:
         """Create no TLS object, which takes some 40 KB, for a client that sends nothing."""

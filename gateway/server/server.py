@@ -17,7 +17,6 @@ from gateway.server.config import ServerConfig, SharedMemory
 from gateway.server.supervisor import Handover, Supervisor, measure_shared_memory
 from storage.mongo import shared_memory
 
-_BACKLOG = 2048
 _MAX_PORT = 65_535
 _DEFAULT_PORT = 8443
 
@@ -127,10 +126,11 @@ def get_listeners(predecessor: Handover | None, host: str, port: int) -> list[so
 
 
 def open_listeners(host: str, port: int) -> list[socket.socket]:
-    """Open a listening socket for each address of the host (`localhost` has two), on one port.
+    """Bind a socket for each address of the host (`localhost` has two), on one port.
 
-    They listen before any worker runs: a port in use is reported at once, and clients that
-    connect early wait instead of being refused. Port 0 takes a free one. Raises StartError.
+    A port in use is reported at once. The sockets listen when the first worker serves: until then
+    clients are refused, and proxies try another gateway. Port 0 takes a free one.
+    Raises StartError.
     """
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -158,7 +158,6 @@ def _open_listener(family: int, address: tuple[object, ...]) -> socket.socket:
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listener.bind(address)
-        listener.listen(_BACKLOG)
     except OSError:
         listener.close()
         raise

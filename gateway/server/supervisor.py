@@ -8,12 +8,14 @@ import pickle
 import selectors
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -33,15 +35,23 @@ from gateway.server.config import (
 from storage.mongo import shared_memory
 from storage.mongo.shared_memory import CounterSlot
 
+if TYPE_CHECKING:
+    from gateway.server.stand_in import StandIn
+
 # What systemd passes to a service, and what a service tells it (sd_listen_fds, sd_notify).
 
 
 _FIRST_DESCRIPTOR = 3
 
 
+def has_systemd_listeners() -> bool:
+    """Return whether systemd has opened the listening sockets, and keeps them."""
+    return os.environ.get("LISTEN_PID") == str(os.getpid())
+
+
 def take_listeners() -> list[socket.socket]:
     """Return the listening sockets that systemd opened for this process, if any."""
-    if os.environ.get("LISTEN_PID") != str(os.getpid()):
+    if not has_systemd_listeners():
         return []
     count = int(os.environ.get("LISTEN_FDS", "0"))
     listeners = [socket.socket(fileno=_FIRST_DESCRIPTOR + number) for number in range(count)]
@@ -59,6 +69,35 @@ def notify_systemd(state: str) -> None:
         address = "\0" + address[1:]
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
         channel.sendto(state.encode(), address)
+
+
+_SO_ATTACH_FILTER = 26
+_PASS_UNLESS_SYN = struct.pack(
+    "=" + 4 * "HBBI",
+    *(0x30, 0, 0, 13),  # load the byte of the TCP header that has the flags
+    *(0x45, 0, 1, 0x02),  # unless SYN is set, skip the next line
+    *(0x06, 0, 0, 0),  # drop the packet
+    *(0x06, 0, 0, 0xFFFF_FFFF),  # take it
+)
+
+
+def stop_handshakes(listener: socket.socket) -> None:
+    """Let no more connections begin; those that have begun can still be accepted (Linux).
+
+    The kernel resets what waits when a listening socket is closed, and a client cannot know whether
+    a request was processed. A client whose SYN is dropped sends it again a second later, and is
+    refused then, so it knows. The filter is a program for BPF, see filter(7).
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        program = ctypes.create_string_buffer(_PASS_UNLESS_SYN, len(_PASS_UNLESS_SYN))
+        with contextlib.suppress(OSError):
+            listener.setsockopt(
+                socket.SOL_SOCKET,
+                _SO_ATTACH_FILTER,
+                struct.pack("HP", len(program) // 8, ctypes.addressof(program)),
+            )
 
 
 # SIGHUP: the supervisor replaces its program by a new one in place, with the same process id.
@@ -400,6 +439,7 @@ class Supervisor:
         self._retired_at = 0.0
         self._reload_requested = False
         self._check: ProgramCheck | None = None
+        self._stand_in: StandIn | None = None
         if predecessor is None:
             self._slots = max(MIN_SLOTS, 2 * workers)
             self._write_counter_fd = shared_memory.create_shared_memory(self._slots)
@@ -442,6 +482,7 @@ class Supervisor:
             self._reap_workers()
             if not self._is_complete and self._all_are_ready():
                 self._complete_start()
+            self._answer_without_workers()
             self._continue_reload(signals)
             while self._exit_times and self._exit_times[0] + _RESPAWN_SECONDS <= time.monotonic():
                 self._exit_times.pop(0)
@@ -451,6 +492,20 @@ class Supervisor:
     def _all_are_ready(self) -> bool:
         is_whole = len(self._workers) == self._worker_count
         return is_whole and all(worker.is_ready for worker in self._workers)
+
+    def _answer_without_workers(self) -> None:
+        """Have requests answered 503 while no worker serves, unless the service never has."""
+        serves = any(worker.is_ready for worker in self._workers + self._previous)
+        if self._stand_in is not None and serves:
+            self._stand_in.stop()
+            self._stand_in = None
+        elif self._stand_in is None and not serves and (self._is_complete or self._predecessor):
+            try:
+                from gateway.server.stand_in import StandIn  # only here: it takes memory
+
+                self._stand_in = StandIn(self._server_config, self._listeners)
+            except Exception as error:  # as for lack of memory: workers matter more
+                _logger.error("Requests cannot be answered: %s", error)
 
     def _respawn_worker(self) -> None:
         """Start a worker in the place of a dead one; later if the machine has no room for it."""
@@ -603,6 +658,7 @@ class Supervisor:
         for worker in self._workers:
             if not worker.is_ready:  # the new program would not know it
                 worker.send_signal(signal.SIGKILL)
+        self._stop_stand_in()
         logging.shutdown()  # write the waiting lines
         try:
             replace_program(self._build_handover(), lambda: _read_signals(signals))
@@ -616,8 +672,10 @@ class Supervisor:
     def _drain(self, signals: socket.socket, number: int) -> int:
         """Stop the workers gracefully, or at once on another SIGINT. Return the exit status."""
         notify_systemd("STOPPING=1")
-        for listener in self._listeners:
-            listener.close()
+        gives_notice = number == signal.SIGTERM and self._server_config.drain_notice_seconds
+        notice_ends = time.monotonic() + self._server_config.drain_notice_seconds
+        if not gives_notice:
+            self._close_listeners()
         for worker in self._all_workers:  # a second SIGINT would end a retired one at once
             worker.send_signal(signal.SIGTERM if worker in self._retired else number)
         deadline = time.monotonic() + max_stop_seconds(self._server_config)
@@ -627,8 +685,25 @@ class Supervisor:
                 return 0
             if signal.SIGINT in _read_signals(signals):
                 return EXIT_FORCED
+            if time.monotonic() >= notice_ends:
+                self._close_listeners()
             time.sleep(0.02)
+        self._stop_stand_in()
         return 0
+
+    def _close_listeners(self) -> None:
+        """Let go of the sockets: those of workers go on for a moment."""
+        for listener in self._listeners:
+            if not has_systemd_listeners():
+                stop_handshakes(listener)
+            listener.close()
+        self._listeners = ()
+
+    def _stop_stand_in(self) -> None:
+        if self._stand_in is not None:
+            self._stand_in.stop()
+            self._stand_in.wait()
+            self._stand_in = None
 
     @contextlib.contextmanager
     def _catch_signals(self) -> Generator[socket.socket, None, None]:

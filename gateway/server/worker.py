@@ -55,6 +55,8 @@ _TICK_SECONDS = 0.1
 _POLL_SECONDS = 0.05
 _IDLE_SECONDS = 1.0
 """The time for requests that are on their way on idle connections when the service stops."""
+_HANDSHAKE_SECONDS = 0.02
+"""The time for connections that have begun when the supervisor lets no more begin."""
 _RETIRED_IDLE_SHARE = 0.8
 """The share of the drain seconds in which a worker that was replaced closes no idle connection."""
 
@@ -115,7 +117,10 @@ class WorkerServer:
                 raise _to_start_error(error) from error
             self._is_started = True
             self._renew_headers()
-            self._listeners = [self._listen(sock) for sock in sockets]
+            try:
+                self._listeners = [self._listen(sock) for sock in sockets]
+            except OSError as error:  # another gateway has bound the port at the same time
+                raise StartError(f"Cannot listen: {error.strerror}") from error
             self._on_ready()
             warming_up = asyncio.create_task(self._warm_up())
             while not self._must_stop or time.monotonic() < self._accept_until:
@@ -124,10 +129,9 @@ class WorkerServer:
                 if self.is_forced:
                     break
             warming_up.cancel()
-            for listener in self._listeners:
+            for listener, sock in zip(self._listeners, sockets, strict=True):
                 listener.close()
-            for sock in sockets:
-                sock.close()
+                sock.close()  # at once: if it is the last one, it resets what waits
             await self._shut_down()
             try:
                 async with asyncio.timeout(GRACE_SECONDS):
@@ -244,7 +248,8 @@ class WorkerServer:
             self._idle_seconds = min(_IDLE_SECONDS, drain_seconds / 2)
             self._application.announce_stop()
             if is_first and number == signal.SIGTERM:  # Ctrl-C involves no balancer
-                self._accept_until = now + self._server_config.drain_notice_seconds
+                notice_seconds = self._server_config.drain_notice_seconds
+                self._accept_until = now + notice_seconds + _HANDSHAKE_SECONDS
         if self._serve_task is not None and not self._is_started:  # do not wait for the start
             self._serve_task.get_loop().call_soon_threadsafe(self._serve_task.cancel)
 

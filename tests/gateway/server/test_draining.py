@@ -1,7 +1,11 @@
 """A worker that is about to stop: each connection ends with a response that says so."""
 
 import asyncio
+import errno
+import select
 import signal
+import socket
+import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
@@ -11,7 +15,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gateway.response_cache import FastResponse
 from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits
-from tests.gateway.server.processes import Start, get, keeping_client
+from gateway.server.supervisor import stop_handshakes
+from tests.gateway.server.processes import Start, clients, get, keeping_client
 from tests.gateway.server.served_application import (
     GET,
     HOST,
@@ -201,6 +206,38 @@ def test_during_the_notice_everything_is_served_and_says_close(start: Start) -> 
     for _ in range(2):
         running.process.send_signal(signal.SIGINT)
     assert running.process.wait(TIMEOUT_SECONDS) == 130  # also during the notice
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="filters of sockets are those of Linux")
+def test_who_connects_when_the_service_stops_is_accepted_or_refused() -> None:
+    """Not reset, after which a client cannot know whether its request was processed."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = listener.getsockname()
+        with socket.create_connection(address) as early:
+            early.sendall(b"a")
+            stop_handshakes(listener)
+            late = socket.socket()
+            late.setblocking(False)
+            assert late.connect_ex(address) == errno.EINPROGRESS  # its first packet is dropped
+            accepted, _ = listener.accept()
+            assert accepted.recv(1) == b"a"
+            accepted.close()
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+        listener.close()
+        assert select.select([], [late], [], TIMEOUT_SECONDS)[1]  # when it has tried again
+        assert late.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
+        late.close()
+
+
+def test_of_requests_on_new_connections_none_is_lost_when_the_service_stops(start: Start) -> None:
+    running = start(workers=2)
+    with clients(running.port, keeping=0, fresh=8) as load:
+        wait_for_process(lambda: load.answers > 50)
+        assert running.stop()[0] == 0
+        wait_for_process(lambda: len(load.failures) > 20)
+    assert [each for each in load.failures if "Refused" not in each] == []
 
 
 def test_what_a_terminal_stops_gives_no_notice(start: Start) -> None:

@@ -99,26 +99,62 @@ def test_workers_see_the_writes_of_one_another(server: ServerProcess) -> None:
 # The start
 
 
-def test_the_service_is_ready_when_every_worker_serves_and_answers_who_came_before(
+def test_the_service_is_ready_when_every_worker_serves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also that the supervisor leaves this process's signal handlers as they were."""
     monkeypatch.setenv("SMALL_APP_PIDS", str(tmp_path))
     handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     [listener] = open_listeners("127.0.0.1", 0)
-    early = socket.create_connection(listener.getsockname())
-    early.sendall(b"GET /pid HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-    found = list[tuple[int, bytes]]()
+    address = "http://{}:{}".format(*listener.getsockname())
+    found = list[tuple[int, int]]()
 
     def ready() -> None:
-        found.append((len([*tmp_path.iterdir()]), early.recv(12)))
+        found.append((len([*tmp_path.iterdir()]), get(f"{address}/pid").status_code))
         os.kill(os.getpid(), signal.SIGTERM)
 
     config = ServerConfig(small_app.create)
     assert Supervisor(config, [listener], workers=3, on_ready=ready).run() == 0
-    early.close()
-    assert found == [(3, b"HTTP/1.1 200")]
+    assert found == [(3, 200)]
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
+
+
+def test_clients_are_refused_until_a_worker_serves(start: Start, tmp_path: Path) -> None:
+    """So proxies send their requests to another gateway, instead of waiting."""
+    starting, slow = tmp_path / "starting", tmp_path / "slow"
+    slow.touch()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    running = start(
+        port=port,
+        environment={"SMALL_APP_STARTING": str(starting), "SMALL_APP_SLOW_START": str(slow)},
+    )
+    wait_until(starting.exists)
+    assert refuses_connections(f"http://127.0.0.1:{port}")
+    slow.unlink()
+    assert pid(running.address)
+
+
+def test_of_two_gateways_that_start_at_once_on_one_port_one_says_that_it_cannot_listen(
+    start: Start, tmp_path: Path
+) -> None:
+    slow = tmp_path / "slow"
+    slow.touch()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    late = start(
+        port=port,
+        environment={
+            "SMALL_APP_STARTING": str(tmp_path / "late"),
+            "SMALL_APP_SLOW_START": str(slow),
+        },
+    )
+    wait_until((tmp_path / "late").exists)
+    assert pid(start(port=port).address)
+    slow.unlink()
+    status, output, errors = late.wait_for_exit()
+    assert (status, output) == (1, "")
+    assert errors.splitlines()[-1] == "Error: Cannot listen: Address already in use"
 
 
 @pytest.mark.parametrize(

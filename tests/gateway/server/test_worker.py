@@ -34,6 +34,7 @@ from tests.gateway.log_lines import capture_log_lines
 def listener() -> Iterator[socket.socket]:
     [listener] = open_listeners("127.0.0.1", 0)
     with listener:
+        listener.listen()  # as one of systemd does: clients may come before the worker
         yield listener
 
 
