@@ -1,10 +1,12 @@
 """Inspect a database for `floorgate doctor`: change nothing, not even what is missing."""
 
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Any, Literal, TypeAlias
 
 import msgspec
+from pymongo.errors import OperationFailure
 
 from storage.administration.api_keys import list_expiring_keys
 from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID
@@ -12,7 +14,8 @@ from storage.catalog import MAP_FILE_FIELDS, MAPS, RECORD_TYPES
 from storage.errors import StorageError
 from storage.mongo import driver, files
 from storage.mongo.connection import ConnectionSettings
-from storage.mongo.unavailable import explain_refusals
+from storage.mongo.unavailable import SNAPSHOT_SECONDS, explain_refusals
+from storage.records.kinds import Document
 from storage.routing_inputs import REPROCESS_COMMAND, NetworkLoader, list_stale_networks
 from storage.setup import preparation
 from storage.setup.database import connect_to_database
@@ -22,9 +25,31 @@ FindUnusable: TypeAlias = Callable[[driver.Database], Awaitable[Mapping[str, str
 """Returns why this release cannot run saved endpoints, by name."""
 KEY_WARNING = timedelta(days=14)
 LAG_WARNING_SECONDS = 10
-DEFAULT_LIFETIME_SECONDS = 60
+OPEN_WARNING_SECONDS = 10
+DAY_HOURS = 24.0
+FULL_OPLOG_SHARE = 0.9
+"""MongoDB removes the oldest entries of an oplog that is as full as that."""
 TIMEOUT_SECONDS = 3.0
 _DOWN = 0  # a member's health
+_PRIMARY_LOST = "electionTimeout"
+_COMPATIBILITY = "featureCompatibilityVersion"
+_RANGES = {
+    "transactionLifetimeLimitSeconds": (
+        *(5, 60),
+        "5 to 60: for so long a dead process locks records if no gateway runs",
+    ),
+    "minSnapshotHistoryWindowInSeconds": (
+        *(round(SNAPSHOT_SECONDS), math.inf),
+        f"{SNAPSHOT_SECONDS:.0f} or more: an operation reads one moment for so long",
+    ),
+}
+"""The lowest and the highest value of each parameter, and a text with the reason."""
+_RANGES_OF_SEVERAL = {
+    "oplogNetworkTimeoutBufferSeconds": (
+        *(0, 1),
+        "1: for so much longer there are no writes when a primary dies",
+    ),
+}
 _START_ONCE = "start a gateway, or run any other command, which creates what is missing"
 
 
@@ -68,9 +93,13 @@ async def inspect_database(
 async def _inspect(
     database: driver.Database, can_load: NetworkLoader | None, find_unusable: FindUnusable | None
 ) -> AsyncIterator[Finding]:
-    release = (await database.client.admin.command("buildInfo"))["version"]
+    release = await _read_release(database)
     yield Finding("MongoDB", "ok", f"release {release}, with a primary")
-    yield await _inspect_members(database)
+    for check, inspect in _SERVER_CHECKS.items():
+        try:
+            yield await inspect(database)
+        except (OperationFailure, KeyError):  # or of a router
+            yield Finding(check, "ok", "not shown: that takes the role clusterMonitor")
     yield await _inspect_transactions(database)
     # Changes nothing, needs the permission to write, and waits for a majority.
     await database[LEASE_COLLECTION].update_one({"_id": "none"}, {"$unset": {"none": ""}})
@@ -98,12 +127,12 @@ def _describe_endpoints(unusable: Mapping[str, str]) -> Finding:
     return Finding("endpoints", "error", message, remedy)
 
 
+async def _read_release(database: driver.Database) -> str:
+    return str((await database.client.admin.command("buildInfo"))["version"])
+
+
 async def _inspect_members(database: driver.Database) -> Finding:
-    try:
-        status = await database.client.admin.command("replSetGetStatus")
-    except driver.PyMongoError:
-        return Finding("members", "ok", "not shown: that takes the role clusterMonitor")
-    members = status["members"]
+    members = (await _read_status(database))["members"]
     down = [each["name"] for each in members if each["health"] == _DOWN]
     if down:
         return Finding(
@@ -123,16 +152,93 @@ async def _inspect_members(database: driver.Database) -> Finding:
     return Finding("members", "ok", f"{len(members)}, and none lags")
 
 
+async def _read_status(database: driver.Database) -> Document:
+    status: Document = await database.client.admin.command("replSetGetStatus")
+    return status
+
+
+async def _inspect_elections(database: driver.Database) -> Finding:
+    status = await _read_status(database)
+    last, number = status["electionCandidateMetrics"], status["term"]
+    reason = last["lastElectionReason"]
+    hours = (status["date"] - last["lastElectionDate"]).total_seconds() / 3600
+    message = f"{number} so far, the last one {hours:.1f} hours ago ({reason})"
+    # One member alone is elected at each start, and some do so on request, as before maintenance.
+    was_lost = len(status["members"]) > 1 and number > 1 and reason == _PRIMARY_LOST
+    if was_lost and hours < DAY_HOURS:
+        remedy = "find out in the logs of the members why they lost their primary then"
+        return Finding("elections", "warning", message, remedy)
+    return Finding("elections", "ok", message)
+
+
+async def _inspect_parameters(database: driver.Database) -> Finding:
+    admin = database.client.admin
+    is_alone = len((await _read_status(database))["members"]) == 1
+    ranges = _RANGES if is_alone else _RANGES | _RANGES_OF_SEVERAL
+    found = await admin.command({"getParameter": 1, _COMPATIBILITY: 1} | dict.fromkeys(ranges, 1))
+    release, compatibility = await _read_release(database), found[_COMPATIBILITY]["version"]
+    problems = [
+        f"{name} is {found[name]} and should be {right}"
+        for name, (least, most, right) in ranges.items()
+        if name in found and not least <= found[name] <= most
+    ]
+    if not release.startswith(f"{compatibility}."):
+        problems.append(
+            f"{_COMPATIBILITY} is {compatibility}, of an earlier release than {release}: finish the"
+            " upgrade with setFeatureCompatibilityVersion"
+        )
+    if problems:
+        remedy = "set parameters with --setParameter, for all members"
+        return Finding("parameters", "warning", "; ".join(problems), remedy)
+    return Finding("parameters", "ok", "those of MongoDB that matter are as they should be")
+
+
+async def _inspect_oplog(database: driver.Database) -> Finding:
+    times = (await database.client.admin.command({"serverStatus": 1, "oplog": 1}))["oplog"]
+    sizes = await database.client["local"].command("collStats", "oplog.rs")
+    hours = (times["latestOptime"].time - times["earliestOptime"].time) / 3600
+    share = sizes["size"] / sizes["maxSize"]
+    message = f"it goes back {hours:.1f} hours, and is {share:.0%} full"
+    if share >= FULL_OPLOG_SHARE and hours < DAY_HOURS:
+        remedy = (
+            "enlarge it with replSetResizeOplog: whoever follows changes, and a member that is"
+            " down, cannot go on after a longer break"
+        )
+        return Finding("oplog", "warning", message, remedy)
+    return Finding("oplog", "ok", message)
+
+
 async def _inspect_transactions(database: driver.Database) -> Finding:
-    limit = "transactionLifetimeLimitSeconds"
-    try:
-        seconds = (await database.client.admin.command({"getParameter": 1, limit: 1}))[limit]
-    except driver.PyMongoError:
-        return Finding("transactions", "ok", "not shown: that takes the role clusterMonitor")
-    message = f"{limit} is {seconds}: for so long a dead process locks records if no gateway runs"
-    if seconds > DEFAULT_LIFETIME_SECONDS:
-        return Finding("transactions", "warning", message, "set it to 60, the default of MongoDB")
-    return Finding("transactions", "ok", message)
+    """Look for those of the own user: that takes no privilege."""
+    pipeline = [
+        {"$currentOp": {"idleSessions": True}},
+        {"$match": {"transaction.timeOpenMicros": {"$gt": OPEN_WARNING_SECONDS * 1_000_000}}},
+        {"$sort": {"transaction.timeOpenMicros": -1}},
+    ]
+    command = {"aggregate": 1, "pipeline": pipeline, "cursor": {"batchSize": 1_000}}
+    found = (await database.client.admin.command(command))["cursor"]["firstBatch"]
+    if not found:
+        return Finding("transactions", "ok", f"none is open for over {OPEN_WARNING_SECONDS} s")
+    oldest = found[0]
+    seconds = oldest["transaction"]["timeOpenMicros"] / 1_000_000
+    message = (
+        f"{len(found)} open for over {OPEN_WARNING_SECONDS} s, the oldest for {seconds:.0f} s, of"
+        f" {oldest.get('appName', 'an unnamed program')}"
+    )
+    remedy = (
+        "a gateway that runs ends those of gateways within seconds; end others in mongosh with"
+        " killSessions"
+    )
+    return Finding("transactions", "warning", message, remedy)
+
+
+_SERVER_CHECKS: dict[str, Callable[[driver.Database], Awaitable[Finding]]] = {
+    "members": _inspect_members,
+    "elections": _inspect_elections,
+    "oplog": _inspect_oplog,
+    "parameters": _inspect_parameters,
+}
+"""The checks that take more privileges than a gateway needs."""
 
 
 def _inspect_collections(existing: dict[str, Any]) -> Finding:
@@ -184,10 +290,13 @@ async def _inspect_import(database: driver.Database) -> Finding:
     if await database[LEASE_COLLECTION].find_one(where) is None:
         return Finding("import", "ok", "none is interrupted")
     dead = {**where, "$expr": {"$lt": ["$expires", "$$NOW"]}}
-    if await database[LEASE_COLLECTION].find_one(dead) is None:
+    found = await database[LEASE_COLLECTION].find_one(dead)
+    if found is None:
         return Finding("import", "ok", "one is running")
     remedy = "start a gateway, which finishes or undoes it within seconds"
-    return Finding("import", "error", "one was interrupted and is not finished", remedy)
+    by = found.get("started_by", {}).get("actor", "an earlier release")
+    message = f"one was interrupted and is not finished: {found.get('import_id')}, begun by {by}"
+    return Finding("import", "error", message, remedy)
 
 
 async def _inspect_files(database: driver.Database) -> Finding:

@@ -1,11 +1,14 @@
 """What is wrong with a database is found, named with a remedy, and left as it is."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pymongo import MongoClient
 
+from storage import inspection
 from storage.administration.api_keys import KEYS_COLLECTION
 from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID
 from storage.catalog import MAPS
@@ -15,7 +18,7 @@ from storage.mongo.connection import ConnectionSettings
 from storage.mongo.lease import Lease
 from storage.routing_inputs import NETWORK_FORMAT
 from storage.setup.preparation import MIGRATIONS_COLLECTION, STATE_ID, prepare_database
-from tests.storage.mongo.replica_set_of_three import ReplicaSet
+from tests.storage.mongo.replica_set_of_three import ReplicaSet, run_replica_set
 
 
 @pytest.fixture
@@ -81,9 +84,11 @@ async def test_an_import_is_interrupted_if_nobody_holds_its_lease(
     database: Any, connection: ConnectionSettings, is_running: bool
 ) -> None:
     expires = datetime.now(UTC) + timedelta(hours=1) if is_running else Lease.EXPIRED_AT
-    lease = {"_id": LEASE_ID, "state": "applying", "expires": expires}
-    await database[LEASE_COLLECTION].insert_one(lease)
-    assert [*await find(connection)] == ([] if is_running else ["import"])
+    lease = {"_id": LEASE_ID, "state": "applying", "expires": expires, "import_id": "i7"}
+    await database[LEASE_COLLECTION].insert_one(lease | {"started_by": {"actor": "ann"}})
+    found = await find(connection)
+    assert [*found] == ([] if is_running else ["import"])
+    assert is_running or found["import"].message.endswith("not finished: i7, begun by ann")
 
 
 async def test_networks_and_keys_that_need_attention_are_named(
@@ -126,17 +131,100 @@ async def test_maps_whose_files_are_missing_or_incomplete_are_named(
     assert found["files"].message == message
 
 
+@pytest.fixture
+def server(mongo_url: str) -> Iterator[MongoClient[dict[str, Any]]]:
+    with MongoClient[dict[str, Any]](mongo_url) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "expected"),
+    [
+        ("transactionLifetimeLimitSeconds", 600, "is 600 and should be 5 to 60:"),
+        ("minSnapshotHistoryWindowInSeconds", 30, "is 30 and should be 60 or more:"),
+    ],
+)
+async def test_parameters_that_a_gateway_cannot_do_with_are_named(
+    server: Any, connection: ConnectionSettings, name: str, wrong: int, expected: str
+) -> None:
+    before = server.admin.command("setParameter", **{name: wrong})["was"]
+    try:
+        [found] = (await find(connection)).values()
+    finally:
+        server.admin.command("setParameter", **{name: before})
+    assert (found.check, found.status) == ("parameters", "warning")
+    assert f"{name} {expected}" in found.message
+
+
+async def test_a_release_whose_upgrade_is_not_finished_is_a_warning(
+    connection: ConnectionSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def read_release(_: Any) -> str:
+        return "99.0.1"
+
+    monkeypatch.setattr(inspection, "_read_release", read_release)
+    [found] = (await find(connection)).values()
+    assert (found.check, found.status) == ("parameters", "warning")
+    assert "of an earlier release than 99.0.1" in found.message
+
+
+async def test_transactions_that_stay_open_are_a_warning(
+    server: Any, database: Any, connection: ConnectionSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection, "OPEN_WARNING_SECONDS", 0)
+    with server.start_session() as session, session.start_transaction():
+        server[database.name]["units"].delete_one({"_id": "u"}, session=session)
+        [found] = (await find(connection)).values()
+        session.abort_transaction()
+    assert (found.check, found.status) == ("transactions", "warning")
+    assert found.message.startswith("1 open for over 0 s")
+    assert await find(connection) == {}
+
+
+async def test_an_oplog_that_is_full_within_a_day_is_a_warning(
+    connection: ConnectionSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection, "FULL_OPLOG_SHARE", 0.0)
+    [found] = (await find(connection)).values()
+    assert (found.check, found.status) == ("oplog", "warning")
+    assert found.message.startswith("it goes back 0.")
+
+
+async def test_what_a_user_may_not_see_is_not_shown_and_no_warning(
+    server: Any, mongo_url: str, database: Any, tmp_path: Path
+) -> None:
+    name, password = database.name, "secret"
+    server[name].command("createUser", name, pwd=password, roles=["readWrite", "dbAdmin"])
+    try:
+        host = f"{server.address[0]}:{server.address[1]}"
+        url = f"mongodb://{name}:{password}@{host}/?authSource={name}"
+        found = await inspect_database(ConnectionSettings(tmp_path, url, database=name))
+    finally:
+        server[name].command("dropUser", name)
+    assert {each.status for each in found} == {"ok"}
+    hidden = [each.check for each in found if each.message.startswith("not shown: that takes")]
+    assert hidden == ["members", "elections", "oplog", "parameters"]
+
+
+@pytest.mark.slow
+async def test_an_election_because_a_primary_was_lost_is_a_warning(tmp_path: Path) -> None:
+    with run_replica_set(tmp_path, election_timeout_ms=1_000) as three:
+        primary = three.wait_for_primary()
+        primary.kill()
+        three.wait_for_primary(primary)
+        found = await find(ConnectionSettings(tmp_path, three.url))
+    assert {*found} == {"members", "elections"}
+    assert "so far, the last one 0.0 hours ago (electionTimeout)" in found["elections"].message
+
+
 @pytest.mark.slow
 @pytest.mark.xdist_group("three")
 async def test_members_that_are_down_are_a_warning_until_there_is_no_majority(
     three: ReplicaSet, tmp_path: Path
 ) -> None:
     connection = ConnectionSettings(tmp_path, three.url)
-    primary, one, _ = three.members
+    _, one, _ = three.members
     assert await find(connection) == {}
-    primary.command("setParameter", transactionLifetimeLimitSeconds=600)
-    assert "is 600" in (await find(connection))["transactions"].message
-    primary.command("setParameter", transactionLifetimeLimitSeconds=60)
     one.kill()
     while not (found := await find(connection)):
         pass
