@@ -64,12 +64,14 @@ START_POLICY: Final = (
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 
+MAP_COMPONENT: Final = "floorgate-map.js"
 _LINKS: Final = {
     "graphql": ("GraphiQL", "Write and run GraphQL operations."),
     "v1/openapi": ("API reference", "Read about the endpoints of the REST API, and try them."),
     "v1/openapi.json": ("openapi.json", "The description of the REST API for programs."),
     ERRORS_PATH.lstrip("/"): ("Errors", "What each code means, and whether to repeat the request."),
     "v1/bundle.schema.json": ("bundle.schema.json", "The JSON Schema of a catalog to import."),
+    f"pages/{MAP_COMPONENT}": (MAP_COMPONENT, "The script that shows maps in pages of your own."),
     "health/ready": ("Health", "Whether the service is ready."),
 }
 """Name and purpose by address, relative to this page: a proxy may put a path before it."""
@@ -93,8 +95,8 @@ gives out.
 <ul>
 {items}
 </ul>
-<p>The guides are in the folder <code>docs</code> of the source of the service. Programs find all
-endpoints at <a href="v1">/v1</a>.</main></html>
+<p>The command <code>floorgate files</code> writes the guides, samples and typed clients. Programs
+find all endpoints at <a href="v1">/v1</a>.</main></html>
 """
 
 
@@ -165,8 +167,8 @@ async def respond_with_page(name: str, _: Request) -> ASGIApp:
 def build_asset_routes() -> list[PathRoute]:
     """Return the route of the built assets, which answers 404 while the pages are not built.
 
-    Their names contain a content hash, so they never expire. Each file is read and compressed once,
-    because anyone may request it.
+    Their names contain a content hash, so they never expire; but that of the component for pages of
+    others stays. Each file is read and compressed once, because anyone may request it.
     """
     files = SharedResponses()
 
@@ -184,7 +186,9 @@ def build_asset_routes() -> list[PathRoute]:
 
 def _read_asset(name: str) -> CachedResponse:
     content = (DIST_DIR / "assets" / name).read_bytes()
-    file = Response(content, headers=ASSET_HEADERS, media_type=mimetypes.guess_type(name)[0])
+    fresh = {"Cache-Control": "no-cache"} if name == MAP_COMPONENT else {}
+    headers = ASSET_HEADERS | fresh
+    file = Response(content, headers=headers, media_type=mimetypes.guess_type(name)[0])
     return CachedResponse(file.raw_headers, content)
 
 

@@ -119,6 +119,16 @@ def test_each_response_of_graphiql_has_a_nonce_of_its_own(client: httpx.Client) 
     assert first.headers["cache-control"] == "no-store"
 
 
+async def test_the_component_for_pages_of_others_is_asked_for_again(
+    unbuilt: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / public_endpoints.MAP_COMPONENT).write_text("export {}")
+    response = await unbuilt.get(f"/pages/{public_endpoints.MAP_COMPONENT}")
+    assert response.headers["content-type"].startswith("text/javascript")
+    assert response.headers["cache-control"] == "no-cache"  # its address has no hash
+
+
 @needs_build
 def test_an_asset_travels_compressed_to_those_who_accept_it(client: httpx.Client) -> None:
     style = next(name for name in assets_of(client.get("/graphql").text) if name.endswith(".css"))
@@ -212,7 +222,7 @@ async def test_without_a_build_every_link_of_the_start_page_says_how_to_build_it
             assert "make setup" in response.text
             unbuilt.add(f"/{link}")
         else:
-            assert response.status_code == 200, link
+            assert response.status_code == (404 if link.startswith("pages/") else 200), link
     assert unbuilt == {*PAGES}
 
 
