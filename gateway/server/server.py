@@ -168,7 +168,7 @@ def _explain_bind_error(error: OSError, port: int) -> str | None:
     """Return why a port cannot be listened on, with the option and the variable to change.
 
     >>> _explain_bind_error(OSError(errno.EACCES, "Permission denied"), 443)
-    'permission denied; choose a port above 1023: --port 8443, or FLOORGATE_PORT=8443 make serve'
+    'permission denied; choose a port above 1023: --port 8443, or FLOORGATE_PORT=8443'
     """
     match error.errno:
         case errno.EADDRINUSE:
@@ -180,11 +180,11 @@ def _explain_bind_error(error: OSError, port: int) -> str | None:
         case errno.EADDRNOTAVAIL:
             return (
                 "this machine does not have that address; choose another: --host 127.0.0.1, or"
-                " FLOORGATE_HOST=127.0.0.1 make serve"
+                " FLOORGATE_HOST=127.0.0.1"
             )
         case _:
             return error.strerror
-    return f"{remedy}: --port {other}, or FLOORGATE_PORT={other} make serve"
+    return f"{remedy}: --port {other}, or FLOORGATE_PORT={other}"
 
 
 def _format_url(server_config: ServerConfig, host: str, port: int) -> str:

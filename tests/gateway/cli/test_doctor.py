@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
+from gateway.cli.doctor import INSTALL_AGAIN
 from gateway.server import tls
 from storage.backup.backups import read_manifest
 from storage.embedded.embedded_mongo import EXCLUSIVE, open_lock_file, try_lock
@@ -94,7 +95,7 @@ def test_packages_of_other_versions_than_the_release_needs_are_an_error(
     ]
     monkeypatch.setattr(metadata, "requires", lambda _: needed)
     found = examine("--data-dir", tmp_path / "new", status=1)["versions"]
-    assert (found["status"], found["remedy"]) == ("error", "make setup")
+    assert (found["status"], found["remedy"]) == ("error", INSTALL_AGAIN)
     problem = found["message"].partition("; ")[2]
     assert re.fullmatch(r"pymongo is \S+ and must be >=9999, no-such-package is missing", problem)
 

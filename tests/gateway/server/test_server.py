@@ -209,7 +209,7 @@ def test_a_port_in_use_is_one_sentence() -> None:
     assert str(raised.value) == (
         f"Cannot listen on 127.0.0.1:{port}: the port is in use; "
         f"stop what listens there, or choose another: --port {port + 1}, or"
-        f" FLOORGATE_PORT={port + 1} make serve"
+        f" FLOORGATE_PORT={port + 1}"
     )
 
 

@@ -1,0 +1,33 @@
+"""`floorgate files`: write the guides, samples and clients that a wheel has in it."""
+
+import shutil
+from pathlib import Path
+
+import click
+
+from gateway.settings import PATH
+
+_IN_WHEEL = Path(__file__).parents[1] / "files"
+FILES = _IN_WHEEL if _IN_WHEEL.is_dir() else Path(__file__).parents[2]
+"""The folder with `docs`, `samples` and `clients`: in a wheel (see setup.py), or the checkout."""
+
+
+@click.command()
+@click.argument("directory", type=PATH)
+def files(directory: Path) -> None:
+    """Write the guides, samples and clients of this version to a new DIRECTORY.
+
+    README.md leads to the guides in docs. Drawings and tables to try are in samples, and in clients
+    are packages for web pages, TypeScript and Python.
+    """
+    if FILES != _IN_WHEEL:
+        raise click.ClickException(f"This is a checkout, which has them already: {FILES}")
+    directory.mkdir(parents=True)
+    # No modes are copied: what is installed may be read-only.
+    for file in FILES.rglob("*"):
+        copy = directory / file.relative_to(FILES)
+        if file.is_dir():
+            copy.mkdir(exist_ok=True)
+        elif file.parent.name != "__pycache__":
+            shutil.copyfile(file, copy)
+    click.echo(f"Start with {directory / 'README.md'}")
