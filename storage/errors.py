@@ -16,6 +16,7 @@ StorageError
 ├── BundleError                   a bundle is invalid; nothing was written
 ├── RemovalRefusedError           more would be removed than is allowed; nothing was written
 ├── PlanChangedError              an import would change something else than was shown
+├── ErasureRefusedError           traces cannot be erased yet; nothing was written
 ├── DocumentsError                documents cannot be registered; nothing was written
 └── BackupError                   a backup cannot be made or restored; nothing was written
 
@@ -155,6 +156,10 @@ class RemovalRefusedError(StorageError):
 
 class PlanChangedError(StorageError):
     """An import would change something else than the plan that was shown; nothing was written."""
+
+
+class ErasureRefusedError(StorageError):
+    """Traces cannot be erased of what is still in use; nothing was written."""
 
 
 class DocumentsError(StorageError):

@@ -121,6 +121,7 @@ COMMAND_ACTIONS = {
     "floorgate import": "catalog.imported",
     "floorgate remove": "records.removed",
     "floorgate restore": "catalog.restored",
+    "floorgate erase": "traces.erased",
     "floorgate documents register": "documents.registered",
     "floorgate documents remove": "documents.removed",
     "floorgate endpoints apply": "endpoints.saved",
@@ -133,7 +134,12 @@ COMMAND_ACTIONS = {
     "floorgate maps open": "map.closed",
     "floorgate maps process": "map.processed",
 }
-ONLY_COMMANDS = {"catalog.restored", "documents.registered", "documents.removed"}
+ONLY_COMMANDS = {
+    "catalog.restored",
+    "documents.registered",
+    "documents.removed",
+    "traces.erased",
+}
 """Actions that the APIs do not offer."""
 READING_COMMANDS = {
     "floorgate audit",
@@ -449,6 +455,7 @@ def test_commands_leave_one_record_with_the_operator_and_the_machine(
             "floorgate keys update": run("keys", "update", key_id, "--name", "web"),
             "floorgate keys rotate": run("keys", "rotate", key_id),
             "floorgate keys revoke": run("keys", "revoke", key_id),
+            "floorgate erase": run("erase", "--key", key_id, "--yes"),
             "floorgate documents register": run(
                 "documents", "register", tmp_path / "units.graphql"
             ),

@@ -57,6 +57,10 @@ COMMANDS = {
         "administration:audit",
         "List who changed what, when and from where, the latest first.",
     ),
+    "erase": (
+        "erase:erase",
+        "Erase what is left of an asset or a key, also in the audit log.",
+    ),
     "doctor": (
         "doctor:doctor",
         "Check versions, disk, certificate, MongoDB and its content; say what to do.",

@@ -87,6 +87,7 @@ class AuditAction(DescribedEnum):
     MAP_PROCESSED = "map.processed", "A map was processed for pathfinding."
     MAP_WITHDRAWN = "map.withdrawn", "The network of a map was withdrawn."
     RECORDS_REMOVED = "records.removed", "Records were removed."
+    TRACES_ERASED = "traces.erased", "What was left of an asset or a key was erased."
 
 
 @graphql_enum

@@ -67,6 +67,7 @@ Action: TypeAlias = Literal[
     "map.processed",
     "map.withdrawn",
     "records.removed",
+    "traces.erased",
 ]
 ACTIONS: tuple[str, ...] = get_args(Action)
 Interface: TypeAlias = Literal["rest", "graphql", "cli"]
