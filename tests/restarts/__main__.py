@@ -11,10 +11,9 @@ from rich.console import Console
 
 from bench.load.machine import load_average
 from bench.report import ROOT, ReportTable, rewrite_section
-from tests.restarts.restarts import Outcome, has_haproxy, measure_all
+from tests.restarts.restarts import BALANCERS, Outcome, find_balancers, measure_all
 
 PAGE = ROOT / "docs" / "reliability.md"
-NO_HAPROXY = "HAProxy is not installed (Debian: apt-get install haproxy): left out."
 
 
 def build_table(outcomes: Sequence[Outcome]) -> ReportTable:
@@ -42,8 +41,8 @@ def build_table(outcomes: Sequence[Outcome]) -> ReportTable:
 @click.option("--restarts", type=click.IntRange(1), default=10, show_default=True)
 @click.option("--write-docs", is_flag=True, help="Write the table into docs/reliability.md.")
 def main(rate: float, restarts: int, write_docs: bool) -> None:
-    """Restart gateways under load; fail if a request is not answered 200 or 204, or if HAProxy is
-    not installed."""
+    """Restart gateways under load; fail if a request is not answered 200 or 204, or if HAProxy,
+    nginx or Caddy is not installed."""
     console = Console()
     outcomes: list[Outcome] = []
     with TemporaryDirectory(prefix="floorgate-restarts-") as scratch:
@@ -52,8 +51,9 @@ def main(rate: float, restarts: int, write_docs: bool) -> None:
             failures = dict(outcome.answers.failures) or "no failure"
             line = f"{outcome.title}: {failures} (load {load_average():.1f})"
             console.print(line, highlight=False)
-    if not has_haproxy():
-        console.print(NO_HAPROXY)
+    missing = [each.program for each in BALANCERS if each not in find_balancers()]
+    for program in missing:
+        console.print(f"{program} is not installed (Debian: apt-get install {program}): left out.")
     table = build_table(outcomes)
     console.print(table.to_rich_table())
     if write_docs:
@@ -61,7 +61,7 @@ def main(rate: float, restarts: int, write_docs: bool) -> None:
         run = f"{datetime.now(UTC):%Y-%m-%d}, {rate:g} requests per second."
         rewrite_section(PAGE, "restart-run", run)
     # What was not tried has not passed.
-    sys.exit(any(outcome.answers.failures for outcome in outcomes) or not has_haproxy())
+    sys.exit(any(outcome.answers.failures for outcome in outcomes) or bool(missing))
 
 
 if __name__ == "__main__":

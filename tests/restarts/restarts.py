@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import os
 import re
 import shutil
 import signal
@@ -10,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,8 +29,10 @@ from tests.storage.mongo.replica_set_of_three import find_free_ports
 from tests.waiting import wait_until
 
 _GROUP_PATH = f"/v1/units/attribute-groups/{ONE}/assignments"
-FRESH_EVERY, WRITE_EVERY = 4, 10
-"""One request of so many is on a connection of its own, or a write."""
+_QUERY = orjson.dumps({"query": f'{{ asset(id: "{ASSET}") {{ name }} }}'})
+FRESH_EVERY, WRITE_EVERY, POST_EVERY = 4, 10, 3
+"""One request of so many is on a connection of its own, a write, or a POST, which proxies do not
+repeat."""
 
 
 @dataclass
@@ -88,7 +91,9 @@ class ConstantLoad:
 
     async def _send(self, connection: HttpConnection, number: int) -> str:
         try:
-            if number % WRITE_EVERY:
+            if number % POST_EVERY == 0:
+                response = await connection.request("POST", "/graphql", _QUERY)
+            elif number % WRITE_EVERY:
                 path = f"{_GROUP_PATH}?asset={ASSET}&per-page={1 + number % 50}"
                 response = await connection.request("GET", path)
             else:
@@ -121,8 +126,7 @@ def constant_load(port: int, key: str, rate: float) -> Iterator[Answers]:
 
 
 GUIDE = CHECKOUT / "docs" / "operation.md"
-NOTICE_SECONDS = 10
-"""As the guide says for HAProxy."""
+EXAMPLES = CHECKOUT / "samples" / "deployment"
 SETTLE_SECONDS = 1.0
 """Before, between and after restarts."""
 
@@ -138,14 +142,14 @@ class Outcome:
 
 
 def measure_all(folder: Path, rate: float, restarts: int) -> Iterator[Outcome]:
-    """Measure each kind of restart in an empty folder; the balancer only if HAProxy is there."""
+    """Measure each kind of restart in an empty folder, behind the balancers that are installed."""
     with run_embedded_mongo(folder / "data") as mongo_url:
         bundle = folder / "bundle.json"
         world = asyncio.run(create_world(mongo_url, "restarts", bundle, build_catalog()))
         for workers in (1, 2):
             yield measure_reloads(folder, world, workers=workers, rate=rate, restarts=restarts)
-        if has_haproxy():
-            yield measure_rolling_restarts(folder, world, rate=rate, restarts=restarts)
+        for balancer in find_balancers():
+            yield measure_rolling_restarts(folder, world, balancer, rate=rate, restarts=restarts)
 
 
 def measure_reloads(
@@ -164,14 +168,16 @@ def measure_reloads(
     return Outcome(title, restarts, seconds, answers)
 
 
-def measure_rolling_restarts(folder: Path, world: World, *, rate: float, restarts: int) -> Outcome:
-    """Restart two gateways in turn, behind HAProxy with the configuration of the guide."""
+def measure_rolling_restarts(
+    folder: Path, world: World, balancer: "Balancer", *, rate: float, restarts: int
+) -> Outcome:
+    """Restart two gateways in turn, behind a balancer with the configuration of the guide."""
     gateways = [_build_gateway(folder, world, number, 1) for number in range(2)]
     for each in gateways:
-        each.options = ("--drain-notice-seconds", str(NOTICE_SECONDS))
+        each.options = ("--drain-notice-seconds", str(balancer.notice_seconds))
     with (
         running(*gateways),
-        run_haproxy(folder, [each.port for each in gateways]) as port,
+        run_balancer(balancer, folder, [each.port for each in gateways]) as port,
         constant_load(port, world.keys.full, rate) as answers,
     ):
         began = time.monotonic()
@@ -182,9 +188,10 @@ def measure_rolling_restarts(folder: Path, world: World, *, rate: float, restart
                 raise AssertionError(f"the gateway ended with status {status}")
             gateway.start()
             gateway.wait_until_ready()
-            time.sleep(NOTICE_SECONDS / 2)  # until HAProxy has asked it
+            time.sleep(balancer.return_seconds)
         seconds = time.monotonic() - began
-    return Outcome("two gateways behind HAProxy, SIGTERM and start", restarts, seconds, answers)
+    title = f"two gateways behind {balancer.title}, SIGTERM and start"
+    return Outcome(title, restarts, seconds, answers)
 
 
 def _build_gateway(folder: Path, world: World, number: int, workers: int) -> GatewayProcess:
@@ -210,9 +217,19 @@ def _reload(gateway: GatewayProcess) -> None:
         raise AssertionError(f"the reload failed: {gateway.log.read_text()[-2000:]}")
 
 
-def has_haproxy() -> bool:
-    """Return whether HAProxy is installed."""
-    return shutil.which("haproxy") is not None
+@dataclass(frozen=True)
+class Balancer:
+    """What stands in front of two gateways."""
+
+    program: str
+    title: str
+    notice_seconds: int
+    """The `--drain-notice-seconds` that it needs."""
+    return_seconds: float
+    """The time after which it surely uses a gateway that is ready again."""
+    command: tuple[str, ...]
+    read_configuration: Callable[..., str]
+    """Called with its port, those of the gateways, and options."""
 
 
 def read_haproxy_configuration(port: int, gateways: list[int]) -> str:
@@ -221,27 +238,85 @@ def read_haproxy_configuration(port: int, gateways: list[int]) -> str:
     assert match
     text = re.sub(r"bind :443 ssl crt \S+", f"bind {HOST}:{port}", match[1])
     text = re.sub(r" ssl verify required ca-file \S+", "", text)
+    return _insert_ports(text, gateways)
+
+
+def read_nginx_configuration(port: int, gateways: list[int], *, tls: str = "") -> str:
+    """Return that of the example with these ports; `tls` names certificate and key, if any."""
+    text = re.sub(r" +(listen|ssl_\w+) .*\n", "", (EXAMPLES / "nginx.conf").read_text())
+    listen = f"listen {HOST}:{port} ssl http2; {tls}" if tls else f"listen {HOST}:{port};"
+    text = text.replace("server {", f"server {{ {listen}")
+    if not tls:
+        text = text.replace("X-Forwarded-Proto $scheme", "X-Forwarded-Proto https")
+    return (
+        "worker_processes 2; events {} daemon off; pid nginx.pid; error_log stderr warn;"
+        f" http {{ access_log off; {_insert_ports(text, gateways)} }}"
+    )
+
+
+def read_caddy_configuration(port: int, gateways: list[int], *, tls: str = "") -> str:
+    """Return that of the example with these ports; `tls` names certificate and key, if any."""
+    scheme = "https" if tls else "http"
+    text = (EXAMPLES / "Caddyfile").read_text()
+    text = text.replace("maps.example.com {", f"{scheme}://{HOST}:{port} {{\n{tls}")
+    if not tls:
+        text = text.replace("\t\tlb_policy", "\t\theader_up X-Forwarded-Proto https\n\t\tlb_policy")
+    version = subprocess.run(["caddy", "version"], capture_output=True, text=True).stdout
+    if version.removeprefix("v").startswith("2.6."):
+        text = text.replace("request_buffers 4MiB", "buffer_requests")
+    return "{\nadmin off\nauto_https disable_redirects\n}\n" + _insert_ports(text, gateways)
+
+
+def _insert_ports(text: str, gateways: list[int]) -> str:
     addresses = iter(gateways)
-    return re.sub(r"10\.0\.0\.\d:8443", lambda _: f"{HOST}:{next(addresses)}", text)
+    return re.sub(r"10\.0\.0\.\d:\d+", lambda _: f"{HOST}:{next(addresses)}", text)
+
+
+BALANCERS = (
+    Balancer(
+        "haproxy", "HAProxy", 10, 5.0, ("haproxy", "-db", "-f"), read_haproxy_configuration
+    ),
+    Balancer(
+        "nginx", "nginx with passive checks", 0, 3.0,
+        ("nginx", "-e", "stderr", "-p", ".", "-c"), read_nginx_configuration,
+    ),
+    Balancer(
+        "caddy", "Caddy with passive checks", 0, 3.0,
+        ("caddy", "run", "--adapter", "caddyfile", "--config"), read_caddy_configuration,
+    ),
+)  # fmt: skip
+
+
+def find_balancers() -> list[Balancer]:
+    """Return those that are installed."""
+    return [each for each in BALANCERS if shutil.which(each.program)]
 
 
 @contextmanager
-def run_haproxy(folder: Path, gateways: list[int]) -> Iterator[int]:
-    """Run HAProxy before the gateways at these ports; yield its port."""
+def run_balancer(
+    balancer: Balancer, folder: Path, gateways: list[int], **options: str
+) -> Iterator[int]:
+    """Run a balancer before the gateways at these ports; yield its port."""
     (port,) = find_free_ports(1)
-    configuration = folder / "haproxy.cfg"
-    configuration.write_text(read_haproxy_configuration(port, gateways))
-    with (folder / "haproxy.log").open("wb") as log:
+    configuration, log = folder / f"{balancer.program}.conf", folder / f"{balancer.program}.log"
+    configuration.write_text(balancer.read_configuration(port, gateways, **options))
+    with log.open("wb") as output:
         process = subprocess.Popen(
-            ["haproxy", "-db", "-f", str(configuration)], stdout=log, stderr=log
+            [*balancer.command, str(configuration)],
+            stdout=output,
+            stderr=output,
+            cwd=folder,
+            env={**os.environ, "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)},
         )
     try:
-        wait_until(lambda: process.poll() is not None or _accepts(port), "HAProxy accepts")
+        wait_until(
+            lambda: process.poll() is not None or _accepts(port), f"{balancer.program} accepts"
+        )
         if process.poll() is not None:
-            raise AssertionError((folder / "haproxy.log").read_text())
+            raise AssertionError(log.read_text())
         yield port
     finally:
-        process.kill()
+        process.terminate()
         process.wait()
 
 
