@@ -290,6 +290,7 @@ def log_request(
     operation: str | None = None,
     error_codes: Collection[str] = (),
     error: BaseException | None = None,
+    failure: str | None = None,
 ) -> None:
     """Log one request. Path, query, headers and body must never be logged.
 
@@ -315,6 +316,8 @@ def log_request(
         fields["operation"] = operation
     if error_codes:
         fields["errors"] = sorted(set(error_codes))[:_MAX_LOGGED_CODES]
+    if error or failure:
+        fields["failure"] = type(error).__name__ if error else failure
     _access_log.handle(_RequestRecord(level, error, extra={"fields": fields}))
 
 

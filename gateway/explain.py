@@ -33,7 +33,7 @@ from rest.endpoint_files import Endpoint
 from rest.endpoints import CacheKey, DeferredHandler, EndpointHandler, RequestServices
 from rest.errors import JSON_MEDIA_TYPE, ErrorSource, HttpError, from_graphql_error
 from rest.responses import VARY
-from rest.scope_members import SCOPE_ERROR_CODES
+from rest.scope_members import SCOPE_ERROR_CODES, SCOPE_FAILURE
 from schema.errors import RequestError
 from schema.execution import Caller, Context, Operation, OperationResult
 from schema.operations import locate_requirements
@@ -343,7 +343,8 @@ async def explain(
             "bytes": len(body),
             "milliseconds": milliseconds,
         }
-    request.scope.pop(SCOPE_ERROR_CODES, None)  # of the response that is not sent
+    for name in (SCOPE_ERROR_CODES, SCOPE_FAILURE):
+        request.scope.pop(name, None)  # of the response that is not sent
     fast_path = state.fast_path.can_answer({**request.scope, "headers": headers})
     plans = await explain_commands(state.store.database, run.log, EXPLAIN_SECONDS)
     explanation = describe(request.scope, run, response, plans, is_fast=fast_path)

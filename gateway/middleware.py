@@ -45,6 +45,7 @@ from rest.scope_members import (
     IGNORED_HEADER,
     SCOPE_DEPRECATION,
     SCOPE_ERROR_CODES,
+    SCOPE_FAILURE,
     SCOPE_IGNORED_PARAMETERS,
     SCOPE_OPERATION,
     SCOPE_ROUTE,
@@ -123,6 +124,7 @@ class RequestMiddleware:
             operation=scope.get(SCOPE_OPERATION),
             error_codes=["SERVER_ERROR"] if error else scope.get(SCOPE_ERROR_CODES, ()),
             error=error,
+            failure=scope.get(SCOPE_FAILURE),
         )
 
     async def _respond(

@@ -377,7 +377,7 @@ class EndpointHandler:
             error = result.errors[0]
             names = [each for each in error.path or () if isinstance(each, str)]
             rename = partial(self._rename_argument, field=names[-1] if names else None)
-            raise from_graphql_error(error, rename)
+            raise from_graphql_error(error, rename) from error
         return result.data
 
     def _rename_argument(self, argument: str, field: str | None = None) -> str:

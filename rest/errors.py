@@ -13,7 +13,7 @@ from graphql import GraphQLError
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from rest.scope_members import SCOPE_ERROR_CODES
+from rest.scope_members import SCOPE_ERROR_CODES, SCOPE_FAILURE
 from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE, RequestError, UnavailableCause
 
 ERRORS_PATH: Final = "/v1/errors"
@@ -336,6 +336,12 @@ def note_errors(scope: Scope, errors: Iterable[HttpError | GraphQLError]) -> Non
         extensions = (error.extensions or {}) if isinstance(error, GraphQLError) else {}
         code = error.code if isinstance(error, HttpError) else extensions.get("code", "")
         scope.setdefault(SCOPE_ERROR_CODES, set()).add(code)
+        if code == "SERVER_ERROR":
+            failure: BaseException | None = error
+            while isinstance(failure, (HttpError, GraphQLError)):
+                failure = failure.__cause__
+            if failure is not None:
+                scope.setdefault(SCOPE_FAILURE, type(failure).__name__)
 
 
 def render_errors_page() -> str:

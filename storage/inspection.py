@@ -159,12 +159,12 @@ async def _read_status(database: driver.Database) -> Document:
 
 async def _inspect_elections(database: driver.Database) -> Finding:
     status = await _read_status(database)
-    last, number = status["electionCandidateMetrics"], status["term"]
+    last, term = status["electionCandidateMetrics"], status["term"]
     reason = last["lastElectionReason"]
     hours = (status["date"] - last["lastElectionDate"]).total_seconds() / 3600
-    message = f"{number} so far, the last one {hours:.1f} hours ago ({reason})"
+    message = f"the last one {hours:.1f} hours ago ({reason}), which began term {term}"
     # One member alone is elected at each start, and some do so on request, as before maintenance.
-    was_lost = len(status["members"]) > 1 and number > 1 and reason == _PRIMARY_LOST
+    was_lost = len(status["members"]) > 1 and term > 1 and reason == _PRIMARY_LOST
     if was_lost and hours < DAY_HOURS:
         remedy = "find out in the logs of the members why they lost their primary then"
         return Finding("elections", "warning", message, remedy)

@@ -31,7 +31,7 @@ from gateway.server.admission import Permit, Rejection
 from resolvers.request.caller import Caller
 from rest.bodies import parse_json
 from rest.errors import HttpError, note_errors, server_error, service_unavailable_error
-from rest.scope_members import SCOPE_ERROR_CODES, SCOPE_OPERATION, SCOPE_ROUTE
+from rest.scope_members import SCOPE_ERROR_CODES, SCOPE_FAILURE, SCOPE_OPERATION, SCOPE_ROUTE
 from schema.execution import InvalidOperationError, Operation
 from storage.errors import UnavailableCause
 
@@ -306,6 +306,7 @@ def _log_operation(scope: Scope, started: float, failure: Exception | None) -> N
         operation=scope.get(SCOPE_OPERATION),
         error_codes=["SERVER_ERROR"] if failure else scope.get(SCOPE_ERROR_CODES, ()),
         error=failure,
+        failure=scope.get(SCOPE_FAILURE),
     )
 
 

@@ -558,6 +558,7 @@ def test_a_flood_gets_429_and_one_line_in_the_log(header: bytes) -> None:
     assert len(limits.texts) == 1
     fields = limits.last()
     assert (fields["limit"], fields["client"]) == ("requests_per_address", "127.0.0.1")
+    assert fields["errors"] == ["ADDRESS_RATE_LIMITED"]
     head, _, body = received.rpartition(b"HTTP/1.1 429")[2].partition(b"\r\n\r\n")
     assert body.startswith(b'{"message":"Too many requests from this address","code":"ADDR')
     for line in (b"retry-after: 900", b'ratelimit: "default";r=0;t=900', b"ratelimit-policy: "):

@@ -364,6 +364,18 @@ async def test_who_asks_for_changes_that_are_gone_is_told_to_copy_the_directory_
         assert response.status_code == 200
 
 
+async def test_who_cannot_begin_to_follow_changes_is_told_why(
+    replica_set: ReplicaSet, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "START_SECONDS", 1.0)
+    settings = Settings(mongo_url=replica_set.url, database=tmp_path.name)
+    headers = {**CHANGES_FLAG, "Accept": "text/event-stream"}
+    async with gateway_client(settings, key) as client:
+        with refused(replica_set.members[0], 11602, "aggregate"):
+            response = await client.post("/graphql", json={"query": CHANGES}, headers=headers)
+    assert '"code":"NO_PRIMARY"' in response.text
+
+
 async def test_the_log_names_member_and_cause_when_the_change_stream_ends_and_when_it_goes_on(
     replica_set: ReplicaSet, tmp_path: Path
 ) -> None:
