@@ -34,6 +34,7 @@ from bench.load.servers import (
     PeerServer,
     await_no_mongod,
     check_same_answers,
+    find_free_port,
     record_answers,
     start_peer,
     start_peers,
@@ -297,18 +298,18 @@ def measure_alone(
         _check_mix([each for each in served if each.serves(MIX.name)], directory)
     for number in range(rounds):
         for each in served if number % 2 == 0 else served[::-1]:
-            log = run.scratch / f"{each.name}-{number}.log"
-            with start_peer(with_counters(each, log), directory) as server:
+            port = find_free_port()
+            with start_peer(with_counters(each, port), directory) as server:
                 for workload in (COLD, MIX):
                     if not each.serves(workload.name) and workload is MIX:
                         continue
                     count, hit_rate = len(workload.requests(directory)), None
                     sample = server.measure(run.load, workload, MAX_SECONDS, max_requests=count)
                     if workload is MIX:
-                        before = read_counters(log) if each is CACHED else None
+                        before = read_counters(port) if each is CACHED else None
                         sample = server.measure(run.load, workload, seconds)
                         if before is not None:
-                            hits, misses = count_since(log, before)
+                            hits, misses = count_since(port, before)
                             hit_rate = hits / (hits + misses)
                     row = {"round": number, "peer": each.name, "load": workload.name}
                     yield row | sample.figures | {"hit_rate": hit_rate}

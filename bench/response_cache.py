@@ -1,5 +1,6 @@
 """Measure the costs of the response cache: stale reads, responses that writes drop, and memory."""
 
+import http.client
 import math
 import random
 import time
@@ -8,10 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import orjson
+from prometheus_client.parser import text_string_to_metric_families
 from pymongo import MongoClient
 
 from bench.data.directory import ATTRIBUTE_IDS, GROUP_ID, UNITS_PER_ASSET, Directory
@@ -19,8 +19,16 @@ from bench.data.workloads import SEED, LoadRequest, build_workload, list_reads_o
 from bench.harness import Row, Run, experiment
 from bench.load import machine
 from bench.load.generator import LatencySummary, LoadGenerator, start_load_generator
-from bench.load.servers import Client, PeerError, PeerServer, Sample, start_peer, start_peers
-from bench.peers.peer import CACHE_OFF, CACHED, UNCACHED, Peer, with_settings
+from bench.load.servers import (
+    Client,
+    PeerError,
+    PeerServer,
+    Sample,
+    find_free_port,
+    start_peer,
+    start_peers,
+)
+from bench.peers.peer import CACHE_OFF, CACHED, HOST, UNCACHED, Peer, with_settings
 from bench.report import format_figure
 from bench.targets import OTHER, OTHER_UNCACHED, SAME
 from storage.catalog import ASSIGNMENTS as STORED_ASSIGNMENTS
@@ -113,51 +121,32 @@ def seconds_until_visible(reader: Client, unit_id: str, attribute: str) -> float
 
 # What the cache answers
 
-COUNTERS_SECONDS, POLL_SECONDS = 30.0, 0.3
-REPORTING_SCRIPT = """
-import sys
-from gateway.server import supervisor as worker_process
-worker_process.WORKER_PROGRAM = (
-    "from gateway import response_cache; response_cache.REPORT_INTERVAL_SECONDS = 0.1\\n"
-    + worker_process.WORKER_PROGRAM
-)
-from gateway.cli.main import main
-main()
-"""
-"""Logs the counters of the response cache ten times a second."""
 
-
-def with_counters(peer: Peer, log: Path) -> Peer:
-    """Return a gateway that logs its counters to a file, and any other peer as it is."""
+def with_counters(peer: Peer, port: int) -> Peer:
+    """Return a gateway that shows its counters at this port, and any other peer as it is."""
     if peer.command is not UNCACHED.command:
         return peer
-
-    def command(port: int) -> list[str]:
-        python, option, _, *arguments = peer.command(port)
-        return [python, option, REPORTING_SCRIPT, *arguments]
-
-    return replace(
-        peer, command=command, settings={**peer.settings, "FLOORGATE_LOG_FILE": str(log)}
-    )
+    address = {"FLOORGATE_METRICS_ADDRESS": f"{HOST}:{port}"}
+    return replace(peer, settings={**peer.settings, **address})
 
 
-def read_counters(log: Path) -> tuple[int, int]:
-    """Return hits and misses when no more are reported. Raises PeerError if none are at all."""
-    deadline = time.monotonic() + COUNTERS_SECONDS
-    last: list[str] = []
-    while time.monotonic() < deadline:
-        lines = [line for line in log.read_text().splitlines() if '"floorgate.cache"' in line]
-        if lines and lines == last:
-            counters = orjson.loads(lines[-1])
-            return counters["hits"], counters["misses"]
-        last = lines
-        time.sleep(POLL_SECONDS)
-    raise PeerError(f"{log}: no counters of the response cache for {COUNTERS_SECONDS:.0f} s")
+def read_counters(port: int) -> tuple[int, int]:
+    """Return hits and misses of responses."""
+    with closing(http.client.HTTPConnection(HOST, port)) as connection:
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+    samples = {
+        sample.name: int(sample.value)
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.labels.get("cache") == "responses"
+    }
+    return samples["floorgate_cache_hits_total"], samples["floorgate_cache_misses_total"]
 
 
-def count_since(log: Path, before: tuple[int, int]) -> tuple[int, int]:
+def count_since(port: int, before: tuple[int, int]) -> tuple[int, int]:
     """Return hits and misses since earlier ones."""
-    hits, misses = read_counters(log)
+    hits, misses = read_counters(port)
     return hits - before[0], misses - before[1]
 
 
@@ -177,10 +166,10 @@ FILLS, MAX_FILL_SECONDS = 3, 600.0
 
 @dataclass(frozen=True, slots=True)
 class _Rounds:
-    """A gateway that is read, its log, the reads of each asset, and the load of writes."""
+    """A gateway that is read, where its metrics are, reads of assets, and the load of writes."""
 
     read: PeerServer
-    log: Path
+    port: int
     reader: LoadGenerator
     writer: LoadGenerator
     requests: Sequence[Sequence[LoadRequest]]
@@ -200,12 +189,12 @@ class _Rounds:
         rate = WRITES_TO_ONE if is_one else WRITES_TO_ALL
         read = [request for own in self.requests[is_one:] for request in own]
         chosen = self.random.choices(read, k=round(2 * READS_PER_SECOND * seconds))
-        before = read_counters(self.log)
+        before = read_counters(self.port)
         with ThreadPoolExecutor(1) as threads:
             writing = threads.submit(self.write, through, written, seconds, rate=rate)
             self._send(chosen, seconds, rate=READS_PER_SECOND)
             reached = writing.result().requests / seconds
-        hits, misses = count_since(self.log, before)
+        hits, misses = count_since(self.port, before)
         share, least = hits / (hits + misses), MIN_HITS_OF_OTHERS if is_one else MIN_HITS_OF_MIX
         verdict = "met" if share >= least else "missed"
         what = "responses of other assets" if is_one else "all responses"
@@ -280,16 +269,16 @@ def invalidation(
     The gateway that is read has one core, mongod and the load another. The other gateway may use
     both: mongod and a gateway take some 10 ms of CPU for a write.
     """
-    directory, log = run.load_directory(units), run.scratch / "read.log"
+    directory, port = run.load_directory(units), find_free_port()
     roomy = with_settings("roomy", "Floorgate", FLOORGATE_CACHE_MB="512")
     every = range(units // UNITS_PER_ASSET)
     requests = [list_reads_of(directory, asset) for asset in every]
     with (
-        start_peer(with_counters(roomy, log), directory) as read,
+        start_peer(with_counters(roomy, port), directory) as read,
         start_peer(roomy, directory, machine.CORES) as other,
         start_load_generator() as writer,
     ):
-        rounds = _Rounds(read, log, run.load, writer, requests, random.Random(SEED))
+        rounds = _Rounds(read, port, run.load, writer, requests, random.Random(SEED))
         rounds.fill()
         yield rounds.measure("one asset through another gateway", other, [0], seconds)
         yield rounds.measure("one asset through the same gateway", read, [0], seconds)

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Router, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway import public_endpoints
+from gateway import metrics, public_endpoints
 from gateway.authentication import Authenticator, BadKeyThrottle, PresentedKey
 from gateway.endpoint_editor import EndpointEditor
 from gateway.exchange import (
@@ -37,7 +37,12 @@ from gateway.state import GatewayState, open_state
 from resolvers.administration.endpoints import MAX_SAVED_TOGETHER
 from resolvers.request import threads
 from resolvers.request.caller import Caller
-from resolvers.request.context import Context, get_tasks_without_deadline
+from resolvers.request.context import (
+    Context,
+    count_without_deadline,
+    ended_without_deadline,
+    get_tasks_without_deadline,
+)
 from rest import endpoints
 from rest.dispatch import PathRoute, PathRouter
 from rest.endpoint_files import Endpoint
@@ -98,6 +103,8 @@ class Gateway(Application):
         shared = shared or SharedMemory.for_single_process()
         self.write_counter = shared.write_counter
         self.state: GatewayState | None = None
+        self._observed: GatewayState | None = None
+        """The state also after it has ended, for the last metrics."""
         self.is_stopping = False
         self.configured_base_url = settings.base_url.rstrip("/") if settings.base_url else None
         self.rate_limiter = RateLimiter(
@@ -148,6 +155,23 @@ class Gateway(Application):
     async def warm_up(self) -> None:
         """Prepare what the first requests need and no gateway waits for to be ready."""
         await warm_up(self._rest_routes)
+
+    def read_metrics(self) -> metrics.Snapshot:
+        """Return what the application is doing and has done, from any thread."""
+        counts = self.executor.counters.counts
+        snapshot: metrics.Snapshot = {
+            metrics.IN_FLIGHT: {(): self.admission.in_flight},
+            metrics.ADMITTED: {(): self.admission.admitted},
+            metrics.REJECTED: {(limit,): n for limit, n in {**self.admission.rejected}.items()},
+            metrics.OPERATIONS: {(name,): n for name, n in counts._asdict().items()},
+            metrics.IMPORTS_RUNNING: {(): count_without_deadline("import")},
+            metrics.SUBSCRIPTIONS: {(): len(self.streams.subscriptions)},
+            metrics.IMPORTS: {},
+            metrics.MAPS: {},
+        }
+        for (kind, outcome), n in {**ended_without_deadline}.items():
+            snapshot[metrics.IMPORTS if kind == "import" else metrics.MAPS][(outcome,)] = n
+        return snapshot | (self._observed.read_metrics() if self._observed else {})
 
     def end_streams(self) -> None:
         """End all subscriptions and WebSockets, because the worker drains."""
@@ -219,11 +243,8 @@ class Gateway(Application):
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
         """Set `state` while the application runs. Raises StartError."""
-        async with (
-            open_state(self.settings, self.write_counter, self.rate_limiter) as state,
-            run_in_background(self.executor.counters.report_periodically()),
-        ):
-            self.state = state
+        async with open_state(self.settings, self.write_counter, self.rate_limiter) as state:
+            self.state = self._observed = state
             try:
                 async with run_in_background(self.streams.watch(self._get_stream_keys())):
                     yield

@@ -19,6 +19,7 @@ from typing import Any, Final
 import httptools
 from starlette.types import Message, Scope
 
+from gateway.metrics import NO_OPERATION, counters
 from gateway.server.logs import contains_secret
 from rest.errors import (
     JSON_MEDIA_TYPE,
@@ -288,14 +289,18 @@ def log_request(
     key_id: str | None = None,
     reason: str | None = None,
     operation: str | None = None,
+    counted_as: str | None = None,
     error_codes: Collection[str] = (),
     error: BaseException | None = None,
     failure: str | None = None,
 ) -> None:
-    """Log one request. Path, query, headers and body must never be logged.
+    """Log one request, and count it. Path, query, headers and body must never be logged.
 
-    `operation` may be any text that a client sent; only a name of moderate length is logged.
+    `operation` may be any text that a client sent; only a name of moderate length is logged. Of
+    what `counted_as` and `route` may be, metrics have a series each: it must be no client's text.
     """
+    code = max(error_codes) if error_codes else ""
+    counters.count_request(counted_as or route or NO_OPERATION, status, code, duration_ms / 1000)
     is_warning = status >= 500 or "SERVER_ERROR" in error_codes  # which GraphQL sends with a 200
     level = logging.ERROR if error else logging.WARNING if is_warning else logging.INFO
     if not _access_log.isEnabledFor(level):

@@ -43,6 +43,7 @@ from rest.errors import (
 )
 from rest.scope_members import (
     IGNORED_HEADER,
+    SCOPE_COUNTED_AS,
     SCOPE_DEPRECATION,
     SCOPE_ERROR_CODES,
     SCOPE_FAILURE,
@@ -122,6 +123,7 @@ class RequestMiddleware:
             client=get_client_address(scope),
             key_id=scope.get(SCOPE_KEY_ID),
             operation=scope.get(SCOPE_OPERATION),
+            counted_as=scope.get(SCOPE_COUNTED_AS),
             error_codes=["SERVER_ERROR"] if error else scope.get(SCOPE_ERROR_CODES, ()),
             error=error,
             failure=scope.get(SCOPE_FAILURE),
@@ -165,6 +167,8 @@ class RequestMiddleware:
                     return
                 except _RejectedError as error:
                     rejection = error.rejection
+            if self.admission is not None and scope.get(SCOPE_ADMISSION) is not rejection:
+                self.admission.rejected[rejection.limit] += 1  # else the protocol has
             answer = rejection.error.to_response()
         # From here on, no exception references parts of the body.
         response.end_work()

@@ -10,7 +10,6 @@ See docs/decisions/server/response-cache.md and single-flight.md.
 import asyncio
 import functools
 import hashlib
-import logging
 import time
 import weakref
 from collections.abc import Awaitable, Callable
@@ -35,6 +34,7 @@ from rest.bodies import MAX_REPEATED_BODY_BYTES
 from rest.endpoints import CacheKey
 from rest.scope_members import (
     SCOPE_BODY_DIGEST,
+    SCOPE_COUNTED_AS,
     SCOPE_DEPRECATION,
     SCOPE_IGNORED_PARAMETERS,
     SCOPE_KEEPS_DOCUMENT,
@@ -47,13 +47,10 @@ from storage.cache.cache import Cache, CacheCounters
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.read_set import measure_tags
 
-REPORT_INTERVAL_SECONDS = 60.0
 FLIGHTS_TO_WAIT_FOR = 2
 """Equal requests that a request waits for, one after the other, before it reads for itself."""
 WAIT_SECONDS = 1.0
 """How long a request waits for them together: no other client can hold it up for longer."""
-
-_logger = logging.getLogger("floorgate.cache")
 
 
 class _Flight:
@@ -75,7 +72,7 @@ class ResponseCache:
     def __init__(self, feed: ChangeFeed, max_bytes: int) -> None:
         self._feed = feed
         self._responses: Cache[CacheKey, CachedResponse] = Cache(
-            max_bytes=max_bytes, weigh=_weigh, feed=feed
+            max_bytes=max_bytes, weigh=_weigh, feed=feed, name="responses"
         )
         self._flights: dict[CacheKey, _Flight] = {}
 
@@ -83,15 +80,6 @@ class ResponseCache:
     def counters(self) -> CacheCounters:
         """The counters of responses; a miss is a request that ran its operation."""
         return self._responses.counters
-
-    async def report_periodically(self) -> None:
-        """Log the counters once a minute if they have changed."""
-        reported = CacheCounters()
-        while True:
-            await asyncio.sleep(REPORT_INTERVAL_SECONDS)
-            if self.counters != reported:
-                reported = self.counters
-                _logger.info("response cache", extra={"fields": reported._asdict()})
 
     async def get_or_create(
         self,
@@ -263,6 +251,8 @@ class FastResponse(NamedTuple):
     route: str
     key_id: str
     operation: str | None = None
+    counted_as: str | None = None
+    """The name of the operation for metrics."""
     look_up_again: "Callable[[], FastResponse | None] | None" = None
     """Looks up the same request at another time; None if it has to be read again for that."""
 
@@ -282,6 +272,7 @@ class FastPathEntry(NamedTuple):
     """The key as the pipeline saw it. If it is read again, its permissions may have changed."""
     route: str
     operation: str | None
+    counted_as: str | None
 
 
 # Without garbage collection: servers keep many, and what they refer to lives as long.
@@ -335,7 +326,7 @@ class FastPath:
         self._get_cors_lines = get_cors_lines
         """Returns the header lines that the pipeline adds to responses to an origin."""
         self._requests: Cache[bytes, FastPathEntry | RepeatedRequest | bool] = Cache(
-            max_entries=MAX_REQUESTS
+            max_entries=MAX_REQUESTS, name="requests"
         )
         """What is known of a request, by digest; True for the head of POSTs with an entry."""
 
@@ -421,8 +412,9 @@ class FastPath:
         head += lookup.cors_lines
         if status.policy is not None:
             head += serialize_headers(status.headers)
+        *_, route, operation, counted_as = entry
         return FastResponse(
-            304 if is_match else 200, head, body, entry.route, record.id, entry.operation, lookup
+            304 if is_match else 200, head, body, route, record.id, operation, counted_as, lookup
         )
 
     def can_answer(self, scope: Scope) -> bool:
@@ -461,6 +453,7 @@ class FastPath:
             scope[SCOPE_AUTHENTICATED_KEY],
             scope[SCOPE_ROUTE],
             scope.get(SCOPE_OPERATION),
+            scope.get(SCOPE_COUNTED_AS),
         )
         self._requests.put(digest, entry)
         if scope["method"] == "POST":

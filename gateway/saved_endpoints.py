@@ -24,7 +24,7 @@ from rest.endpoint_files import Endpoint, InvalidEndpointsError
 from rest.endpoint_rules import load_own_endpoints
 from rest.endpoints import DeferredHandler, EndpointHandler, RequestServices
 from rest.errors import HttpError, service_unavailable_error
-from rest.scope_members import SCOPE_OPERATION
+from rest.scope_members import SCOPE_COUNTED_AS, SCOPE_OPERATION
 from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
 from storage.administration.saved_endpoints import (
@@ -107,7 +107,7 @@ class SavedHandler:
 
     async def __call__(self, request: Request) -> ASGIApp:
         """Respond to a request. Nothing is compiled for one without a valid key."""
-        request.scope[SCOPE_OPERATION] = self.record.name
+        request.scope[SCOPE_OPERATION] = request.scope[SCOPE_COUNTED_AS] = self.record.name
         caller = await self.service.authenticate(request)
         handler = await self.prepare()
         handler.mark(request.scope)
@@ -137,7 +137,7 @@ class SavedEndpoints:
         self._routes = _Routes((), {}, RouteTree(()))
         self._contracts: tuple[tuple[SavedEndpoint, ...], Sequence[str]] = ((), ())
         self._prepared: Cache[SavedHandler, EndpointHandler | str] = Cache(
-            max_bytes=MAX_HANDLER_BYTES, weigh=_weigh
+            max_bytes=MAX_HANDLER_BYTES, weigh=_weigh, name="endpoints"
         )
         """The handlers of endpoints, or why they cannot be run."""
 

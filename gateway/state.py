@@ -5,12 +5,14 @@ import contextlib
 import functools
 import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from gateway import metrics
 from gateway.errors import StartError
+from gateway.metrics import Snapshot
 from gateway.middleware import CorsHeaderLines
 from gateway.rate_limits import RateLimiter
 from gateway.response_cache import FastPath, ResponseCache
@@ -20,6 +22,7 @@ from resolvers.routable_maps import RoutableMapCache
 from storage.administration.audit import delete_audit_records
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.cache.bookmarks import PageBookmarks
+from storage.cache.cache import NAMED
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.record_cache import RecordCache, SavedEndpointCache, TrustedDocumentCache
 from storage.changes.hub import ChangeHub
@@ -58,6 +61,32 @@ class GatewayState:
     record_cache: RecordCache | None
     """None if caching is off."""
 
+    def read_metrics(self) -> Snapshot:
+        """Return what is known of caches, MongoDB and processes, from any thread."""
+        client, stream = self.store.database.client, self.change_feed.thread
+        in_use, idle = driver.count_connections(client)
+        pools = {"drawings": self.drawing_pool.state, "maps": self.processing_pool.state}
+        snapshot: Snapshot = {
+            metrics.MONGODB_CONNECTIONS: {("in_use",): in_use, ("idle",): idle},
+            metrics.RETRIES: _by_label(driver.count_retries(client)),
+            metrics.INTERRUPTIONS: _by_label(stream.interruptions if stream else {}),
+            metrics.PROCESSES: {
+                (name, state): count
+                for name, pool in pools.items()
+                for state, count in (("busy", pool.busy), ("idle", pool.idle))
+            },
+            metrics.WAITING: {(name,): pool.waiting for name, pool in pools.items()},
+        }
+        if (lag_seconds := self.change_feed.get_lag_seconds()) is not None:
+            snapshot[metrics.STREAM_LAG] = {(): lag_seconds}
+        for name, cache in {**NAMED}.items():
+            for counter, value in cache.counters._asdict().items():
+                family = metrics.CACHE_FAMILIES[counter]
+                if counter != "size_bytes" or cache.is_weighed:
+                    snapshot.setdefault(family, {})[(name,)] = value
+        children = [pid for pool in pools.values() for pid in pool.pids]
+        return snapshot | metrics.counters.measure_processes(children)
+
 
 @asynccontextmanager
 async def open_state(
@@ -70,7 +99,11 @@ async def open_state(
     async with AsyncExitStack() as stack:
         try:
             client = await stack.enter_async_context(
-                open_database(settings.connection, clock=write_counter.clock)
+                open_database(
+                    settings.connection,
+                    clock=write_counter.clock,
+                    observe=metrics.counters.count_command,
+                )
             )
         except StorageError as error:
             raise StartError(str(error)) from error
@@ -82,8 +115,6 @@ async def open_state(
         change_hub = await stack.enter_async_context(ChangeHub(store.database).run())
         key_cache = await stack.enter_async_context(ApiKeyCache(store.database, change_feed).run())
         response_cache = ResponseCache(change_feed, settings.cache_mb * BYTES_PER_MB)
-        reporting = run_in_background(response_cache.report_periodically())
-        await stack.enter_async_context(reporting)
         drawing_pool = await stack.enter_async_context(_create_pool(settings.workers))
         processing_pool = await stack.enter_async_context(_create_pool(settings.workers, 1))
         cors_lines = CorsHeaderLines(settings.allowed_origins)
@@ -105,6 +136,10 @@ async def open_state(
             SavedEndpointCache(store.database, change_feed),
             RecordCache(change_feed) if settings.cache_mb else None,
         )
+
+
+def _by_label(counts: Mapping[str, int]) -> metrics.Values:
+    return {(label,): count for label, count in {**counts}.items()}
 
 
 def _create_pool(workers: int, max_of_key: int | None = None) -> ProcessPool:

@@ -341,7 +341,10 @@ class RoutableMapCache:
         self._read_file = read_file
         self._files = files or ArchiveFiles()
         self._routers: Cache[str, CachedRoutableMap] = Cache(
-            max_bytes=max_bytes, weigh=lambda _, cached: cached.size_bytes, min_entries=1
+            max_bytes=max_bytes,
+            weigh=lambda _, cached: cached.size_bytes,
+            min_entries=1,
+            name="maps",
         )
         self._restricted = RestrictedRouters()
         self._loading: dict[str, asyncio.Task[CachedRoutableMap | None]] = {}

@@ -30,7 +30,7 @@ from rest.responses import (
     select_fields,
     write_json,
 )
-from rest.scope_members import SCOPE_DEPRECATION, SCOPE_OPERATION
+from rest.scope_members import SCOPE_COUNTED_AS, SCOPE_DEPRECATION, SCOPE_OPERATION
 from schema.compiler.coercion import has_more_items
 from schema.errors import UnavailableCause, UnavailableError
 from schema.execution import (
@@ -165,8 +165,8 @@ class EndpointHandler:
         return await self.respond(request, await self.service.authenticate(request))
 
     def mark(self, scope: Scope) -> None:
-        """Note what the log and the headers of all responses say of the endpoint."""
-        scope[SCOPE_OPERATION] = self.operation.name
+        """Note what the log, metrics and the headers of all responses say of the endpoint."""
+        scope[SCOPE_OPERATION] = scope[SCOPE_COUNTED_AS] = self.operation.name
         if self.endpoint.deprecation is not None:
             scope[SCOPE_DEPRECATION] = self.endpoint.deprecation
 

@@ -6,7 +6,6 @@ code is generated for the rows of queries: for those of REST at once, for a clie
 time on. graphql-core runs what cannot be planned: docs/decisions/graphql/compiled-queries.md.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, Mapping
@@ -76,15 +75,6 @@ class ExecutionCounters:
         """The counts so far."""
         return ExecutionCounts(self._compiled, self._interpreted)
 
-    async def report_periodically(self) -> None:
-        """Log the counts once a minute if they have changed."""
-        reported = ExecutionCounts()
-        while True:
-            await asyncio.sleep(LOG_INTERVAL_SECONDS)
-            if self.counts != reported:
-                reported = self.counts
-                _logger.info("operations", extra={"fields": reported._asdict()})
-
     def count_compiled(self) -> None:
         """Count an operation that ran without graphql-core."""
         self._compiled += 1
@@ -151,6 +141,7 @@ class Executor:
             max_entries=MAX_CACHED_OPERATIONS,
             max_bytes=MAX_OPERATION_BYTES,
             weigh=lambda _, operation: operation.size_bytes,
+            name="operations",
         )
 
     def prepare(self, text: str, name: str | None = None, *, limited_text: str = "") -> Operation:

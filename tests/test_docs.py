@@ -15,6 +15,7 @@ import pytest
 
 from gateway.cli.main import main
 from gateway.exchange import log_request
+from gateway.metrics import FAMILIES
 from gateway.responses import MIN_COMPRESSED_BYTES
 from gateway.server.config import ConnectionLimits
 from gateway.server.logs import LogFormatter
@@ -180,6 +181,15 @@ def test_each_field_of_a_log_line_is_described(caplog: pytest.LogCaptureFixture)
     assert set(orjson.loads(LogFormatter().format(record))) <= described
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_each_metric_is_described(name: str) -> None:
+    family = FAMILIES[name]
+    labels, meaning = ", ".join(family.labels), family.meaning.replace("`", "")
+    metrics = rows(section(page("operation.md"), "## Metrics"))
+    assert [name, family.kind, labels, meaning] in metrics
+    assert {row[0] for row in metrics} - FAMILIES.keys() == {"metric"}
+
+
 @pytest.mark.parametrize("row", FAULTS, ids=lambda row: row[0])
 def test_what_is_guaranteed_under_a_fault_has_tests(row: list[str]) -> None:
     named = [name.rstrip("]").partition("[") for name in row[-1].split("<br>")]
@@ -294,6 +304,8 @@ LIMITS = {
         storage.administration.audit: MAX_SHOWN_CHANGES MAX_SHOWN_IDS
     """,
     "operation.md": """
+        gateway.metrics: MAX_OPERATIONS
+        gateway.server.metrics_server: MAX_CONNECTIONS CONNECTION_SECONDS
         gateway.server.admission: MAX_ARRIVING_BYTES MAX_KEYLESS_IN_FLIGHT
         gateway.server.http_connection: MAX_DELAYED_SECONDS
         gateway.server.config: MAX_LONG_TASK_SECONDS

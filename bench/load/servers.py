@@ -233,7 +233,7 @@ def start_peer(
     peer: Peer, directory: Directory, cores: Sequence[int] = (machine.SERVER_CORE,)
 ) -> Iterator[PeerServer]:
     """Start a peer on these cores and wait until it answers. Raises PeerError."""
-    port = _free_port()
+    port = find_free_port()
     with tempfile.TemporaryFile() as errors:
         begun = time.perf_counter()
         with machine.pin_to_cores(*cores):
@@ -339,7 +339,7 @@ def _wait_until_ready(server: PeerServer, process: subprocess.Popen[bytes]) -> b
     return False
 
 
-def _free_port() -> int:
+def find_free_port() -> int:
     """Return a port below those that Linux gives to clients, which might take it meanwhile."""
     while True:
         port = random.randrange(20_000, 32_000)

@@ -42,10 +42,12 @@ def serve(demo: bool, settings: Settings) -> None:
     is_check = predecessor is not None and predecessor.is_check
     with ExitStack() as stack:
         listeners: list[socket.socket] = []
+        metrics_listeners: list[socket.socket] = []
         if not is_check:
             # Before anything else starts: a port that cannot be had is reported at once.
             listeners = server.get_listeners(predecessor, settings.host, settings.port)
-            for listener in listeners:
+            metrics_listeners = server.get_metrics_listeners(predecessor, settings.metrics_address)
+            for listener in (*listeners, *metrics_listeners):
                 stack.enter_context(listener)
             if settings.log_file is not None:
                 logs.check_log_file(settings.log_file)
@@ -63,6 +65,8 @@ def serve(demo: bool, settings: Settings) -> None:
             port=settings.port,
             listeners=listeners,
             workers=settings.workers,
+            metrics_address=settings.metrics_address,
+            metrics_listeners=metrics_listeners,
             on_ready=functools.partial(_announce_and_warn, on_ready, settings),
             fixed_options={"--data-dir": str(settings.data_dir.resolve())},
         )

@@ -19,6 +19,7 @@ from gateway.graphql.request import (
     RequestedDocument,
     dump_variables,
     format_errors,
+    note_operation,
     read_graphql_request,
 )
 from gateway.graphql.streams import (
@@ -27,6 +28,7 @@ from gateway.graphql.streams import (
     StreamServices,
     accepts_event_stream,
 )
+from gateway.metrics import OTHER
 from gateway.public_endpoints import graphiql_response
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
@@ -49,7 +51,7 @@ from rest.responses import (
     encode_headers,
     write_json,
 )
-from rest.scope_members import SCOPE_KEEPS_DOCUMENT, SCOPE_OPERATION
+from rest.scope_members import SCOPE_COUNTED_AS, SCOPE_KEEPS_DOCUMENT, SCOPE_OPERATION
 from schema.execution import InvalidOperationError, OperationResult
 from schema.query_size import estimate_bytes
 from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
@@ -84,6 +86,7 @@ class GraphQLEndpoint:
         """Answer a request. Every error is a GraphQL response with `extensions.code`."""
         if request.method != "POST" and accepts_html(request.headers.get("accept", "")):
             return graphiql_response()
+        request.scope[SCOPE_COUNTED_AS] = OTHER
         accept = fields_of(request.scope).get(b"accept", b"").decode("latin-1")
         accepted = negotiate_media_type(accept)
         media_type = accepted or JSON_MEDIA_TYPE
@@ -128,7 +131,7 @@ class GraphQLEndpoint:
         name, variables = graphql_request.operation_name, graphql_request.variables
         if accepts_event_stream(accept):
             operation = await self.service.load_client_operation(document.text, name, variables)
-            request.scope[SCOPE_OPERATION] = operation.name
+            note_operation(request.scope, operation, document)
             # Clients that prefer JSON get it for queries.
             if media_type == EVENT_STREAM_MEDIA_TYPE or operation.is_subscription:
                 return await self.streams.respond(operation, variables, caller, request)
@@ -150,7 +153,7 @@ class GraphQLEndpoint:
                 # Again, as the response may be cached from here on.
                 await self.documents.check_unchanged(document, graphql_request, caller.key_id)
             operation = await self.service.load_client_operation(document.text, name, variables)
-            request.scope[SCOPE_OPERATION] = operation.name
+            note_operation(request.scope, operation, document)
             if operation.is_subscription:
                 message = f"A subscription needs Accept: {EVENT_STREAM_MEDIA_TYPE}, or a WebSocket"
                 raise HttpError(406, message, "NOT_ACCEPTABLE")
@@ -178,7 +181,10 @@ class GraphQLEndpoint:
         )
         # Each operation has its keyword, so nothing that writes waits for an equal one.
         is_read = "mutation" not in document.text
-        return await self.service.get_or_create_response(key, context, create_response, is_read)
+        response = await self.service.get_or_create_response(key, context, create_response, is_read)
+        if document.is_registered and (known := request.scope[SCOPE_OPERATION]):
+            request.scope[SCOPE_COUNTED_AS] = known  # it has run: it is in the document
+        return response
 
 
 def _hash_operation(

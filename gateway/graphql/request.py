@@ -14,12 +14,15 @@ from typing import Any, NamedTuple
 import orjson
 from graphql import GraphQLError
 from starlette.requests import Request
+from starlette.types import Scope
 
+from gateway.metrics import SUBSCRIPTION
 from resolvers.request.context import Cache
 from resolvers.request.errors import LimitExceededError
 from rest.bodies import has_more_tokens, parse_json, read_request_body
 from rest.errors import JSON_MEDIA_TYPE, HttpError, service_unavailable_error
-from schema.execution import limit_exceeded_error
+from rest.scope_members import SCOPE_COUNTED_AS, SCOPE_OPERATION
+from schema.execution import Operation, limit_exceeded_error
 from storage.cache.record_cache import TrustedDocumentCache
 from storage.errors import UnavailableCause, UnavailableError
 
@@ -186,7 +189,9 @@ class PersistedQueries:
 
     def __init__(self, max_bytes: int = MAX_BYTES_OF_ALL_KEYS) -> None:
         self._of_keys: Cache[str, Cache[str, str]] = Cache(
-            max_bytes=max_bytes, weigh=lambda _, queries: queries.counters.size_bytes
+            max_bytes=max_bytes,
+            weigh=lambda _, queries: queries.counters.size_bytes,
+            name="persisted_queries",
         )
 
     def get(self, key_id: str, digest: str) -> str | None:
@@ -302,6 +307,15 @@ def _not_trusted_error() -> HttpError:
         " not among them: see floorgate documents register",
         "DOCUMENT_NOT_TRUSTED",
     )
+
+
+def note_operation(scope: Scope, operation: Operation, document: RequestedDocument) -> None:
+    """Note the operation of a request for the log, and for metrics if no client has named it."""
+    scope[SCOPE_OPERATION] = operation.name
+    if document.is_registered and operation.name:
+        scope[SCOPE_COUNTED_AS] = operation.name
+    elif operation.is_subscription:
+        scope[SCOPE_COUNTED_AS] = SUBSCRIPTION
 
 
 def format_errors(

@@ -214,6 +214,7 @@ class SharedResults:
             max_bytes=MAX_SHARED_BYTES,
             # An operation lives as long as its results.
             weigh=lambda key, result: key.operation.size_bytes + len(result[1]),
+            name="events",
         )
 
     def get(self, key: ResultKey) -> bytes | None:

@@ -25,13 +25,26 @@ from gateway.exchange import (
     log_request,
     new_request_id,
 )
-from gateway.graphql.request import DocumentSource, GraphQLRequest, format_errors, parse_members
+from gateway.graphql.request import (
+    DocumentSource,
+    GraphQLRequest,
+    format_errors,
+    note_operation,
+    parse_members,
+)
 from gateway.graphql.streams import Stream, StreamEnd, StreamEndedError, StreamServices
+from gateway.metrics import OTHER
 from gateway.server.admission import Permit, Rejection
 from resolvers.request.caller import Caller
 from rest.bodies import parse_json
 from rest.errors import HttpError, note_errors, server_error, service_unavailable_error
-from rest.scope_members import SCOPE_ERROR_CODES, SCOPE_FAILURE, SCOPE_OPERATION, SCOPE_ROUTE
+from rest.scope_members import (
+    SCOPE_COUNTED_AS,
+    SCOPE_ERROR_CODES,
+    SCOPE_FAILURE,
+    SCOPE_OPERATION,
+    SCOPE_ROUTE,
+)
 from schema.execution import InvalidOperationError, Operation
 from storage.errors import UnavailableCause
 
@@ -217,7 +230,7 @@ class SocketOperations:
             document.text, client_request.operation_name, variables
         )
         self._documents.keep(document, caller.key_id)
-        request.scope[SCOPE_OPERATION] = operation.name
+        note_operation(request.scope, operation, document)
         if operation.is_subscription:
             await self._follow(operation_id, operation, variables, caller, request)
         else:
@@ -304,6 +317,7 @@ def _log_operation(scope: Scope, started: float, failure: Exception | None) -> N
         client=get_client_address(scope),
         key_id=scope.get(SCOPE_KEY_ID),
         operation=scope.get(SCOPE_OPERATION),
+        counted_as=scope.get(SCOPE_COUNTED_AS, OTHER),
         error_codes=["SERVER_ERROR"] if failure else scope.get(SCOPE_ERROR_CODES, ()),
         error=failure,
         failure=scope.get(SCOPE_FAILURE),

@@ -238,6 +238,9 @@ SCOPE_ADMISSION = "floorgate.admission"
 """Scope member: the `Decision` about a request, if the protocol has made it."""
 
 
+LIMITS = ("requests_in_flight", "requests_per_key", "requests_per_address")
+
+
 class Rejection(NamedTuple):
     """An error instead of work."""
 
@@ -346,6 +349,10 @@ class Admission:
         self._unstarted = [deque[Callable[[], None]]() for _ in Standing]
         self._rejections_due = Cache[str, float](max_entries=_COUNTED_ADDRESSES)
         """When the rejections so far would have been sent at their maximum rate, by address."""
+        self.admitted = 0
+        """Requests that got a slot before they began."""
+        self.rejected = Counter(dict.fromkeys(LIMITS, 0))
+        """Requests that got none, by the limit."""
         self._has_started_one = False
         """True if a request has started in this turn of the event loop."""
         self._log = LimitLog("floorgate.admission")
@@ -367,7 +374,10 @@ class Admission:
             slots, group = self.keyed, key.text if self._is_known_key(key) else ""
         rejection = None if group else self._check_address(scope)
         permit = Permit(self, slots, group)
-        return rejection or permit.acquire() or permit
+        if rejection := rejection or permit.acquire():
+            return rejection
+        self.admitted += 1
+        return permit
 
     def _check_address(self, scope: Scope) -> Rejection | None:
         """Apply the rate limit of the client's address."""
@@ -419,6 +429,7 @@ class Admission:
 
         With a line for each, the log would cost more than the rejections.
         """
+        self.rejected[rejection.limit] += 1
         message, code = "Requests are rejected: too many", rejection.error.code
         self._log.note(rejection.limit, message, client, code)
 

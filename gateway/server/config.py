@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from gateway.metrics import Snapshot
 from gateway.rate_limits import ArrivalTables
 from gateway.server.logs import LogFormat
 from rest.scope_members import MAX_HEADER_BYTES, MAX_URL_BYTES
@@ -55,6 +56,10 @@ class Application:
 
     def announce_stop(self) -> None:
         """Get ready to stop, while requests are still served."""
+
+    def read_metrics(self) -> Snapshot:
+        """Return the metrics of the application. Called in another thread."""
+        return {}
 
     def end_streams(self) -> None:
         """End all streams, because no more connections are accepted."""
@@ -170,6 +175,17 @@ MAX_LONG_TASK_SECONDS = 7200
 """The time for imports and for processing of maps after a reload; processing takes less."""
 
 
+class Address(NamedTuple):
+    """An address to listen on."""
+
+    host: str
+    port: int
+    """0 takes a free one."""
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
 class WorkerOrders(NamedTuple):
     """The data that the supervisor pickles to a worker's standard input.
 
@@ -182,6 +198,8 @@ class WorkerOrders(NamedTuple):
     channel: int
     slot: CounterSlot
     arrivals: int
+    metrics: int | None = None
+    """The socket on which the worker is asked for its metrics; None if nobody asks."""
 
 
 def max_stop_seconds(server_config: ServerConfig) -> int:

@@ -45,6 +45,7 @@ from gateway.exchange import (
     to_origin_form,
     to_protocol_error,
 )
+from gateway.metrics import NO_OPERATION, counters
 from gateway.server.admission import (
     SCOPE_ADMISSION,
     Admission,
@@ -711,6 +712,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
             client=self._client_address,
             key_id=response.key_id,
             operation=response.operation,
+            counted_as=response.counted_as,
         )
 
     def _write_response(
@@ -779,6 +781,8 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         if isinstance(decision, Rejection):
             client = get_client_address(scope)
             admission.count_rejection(decision, client)
+            error = decision.error
+            counters.count_request(NO_OPERATION, error.status, error.code, seconds=0)
             self.rejected.address = "" if decision.has_known_key else group_address(client)
             if self.rejected.address:
                 connection.standing = Standing.REJECTED
@@ -970,6 +974,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
                 sent_bytes=len(body),
                 client=self._client_address,
                 reason=str(error),
+                error_codes=[error.code],
             )
 
     # Timeouts

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gateway import rate_limits
+from gateway import metrics, rate_limits
 from gateway.errors import StartError
+from gateway.metrics import Snapshot
 from gateway.server import logs
 from gateway.server.config import (
     EXIT_FORCED,
@@ -28,6 +29,7 @@ from gateway.server.config import (
     MAX_LONG_TASK_SECONDS,
     READY_MESSAGE,
     RETIRE_SIGNAL,
+    Address,
     ServerConfig,
     WorkerOrders,
     max_stop_seconds,
@@ -36,6 +38,7 @@ from storage.mongo import shared_memory
 from storage.mongo.shared_memory import CounterSlot
 
 if TYPE_CHECKING:
+    from gateway.server.metrics_server import MetricsServer
     from gateway.server.stand_in import StandIn
 
 # What systemd passes to a service, and what a service tells it (sd_listen_fds, sd_notify).
@@ -118,6 +121,16 @@ class WorkerState(msgspec.Struct):
     pid: int
     channel: int
     slot: int
+    metrics: int | None = None
+
+
+class MetricsState(msgspec.Struct):
+    """Where metrics are served, and what has been counted."""
+
+    address: Address
+    listeners: list[int]
+    totals: int | None = None
+    """A file for `MetricsServer`; None if to check only."""
 
 
 class Handover(msgspec.Struct):
@@ -137,6 +150,8 @@ class Handover(msgspec.Struct):
     """The sizes of the write counter and of the arrival tables."""
     signals: list[int] = []
     """The signals that the previous program has received and not handled."""
+    metrics: MetricsState | None = None
+    """None if no metrics are served."""
     is_check: bool = False
     """True if to check only if this program could take over."""
 
@@ -144,7 +159,11 @@ class Handover(msgspec.Struct):
     def descriptors(self) -> list[int]:
         """All that stay open from one program to the next."""
         channels = [worker.channel for worker in self.workers]
-        return [*self.listeners, *channels, self.write_counter, self.arrivals]
+        optional = [worker.metrics for worker in self.workers]
+        if self.metrics is not None:
+            optional += [*self.metrics.listeners, self.metrics.totals]
+        used = [each for each in optional if each is not None]
+        return [*self.listeners, *channels, self.write_counter, self.arrivals, *used]
 
     def check_options(self, fixed_options: Mapping[str, str], workers: int) -> None:
         """Raise StartError if a program with these options cannot take over."""
@@ -319,11 +338,13 @@ class SupervisedWorker:
         channel: socket.socket,
         slot_number: int,
         message: bytes = b"",
+        metrics_channel: socket.socket | None = None,
     ) -> None:
         self.process = process
         self.channel = channel
         self.slot_number = slot_number
         self.message = message
+        self.metrics_channel = metrics_channel
         channel.setblocking(False)
 
     @classmethod
@@ -333,19 +354,24 @@ class SupervisedWorker:
         listeners: Sequence[socket.socket],
         slot: CounterSlot,
         arrivals_fd: int,
+        *,
+        has_metrics: bool,
     ) -> "SupervisedWorker":
         """Start a worker in a session of its own, which the terminal's Ctrl-C does not reach."""
         channel, worker_end = socket.socketpair()
+        metrics_channel, metrics_end = socket.socketpair() if has_metrics else (None, None)
         descriptors = [listener.fileno() for listener in listeners]
-        with worker_end:
+        with worker_end, metrics_end or contextlib.nullcontext():
+            metrics_fd = None if metrics_end is None else metrics_end.fileno()
             orders = WorkerOrders(
-                server_config, descriptors, worker_end.fileno(), slot, arrivals_fd
+                server_config, descriptors, worker_end.fileno(), slot, arrivals_fd, metrics_fd
             )
+            inherited = [*descriptors, worker_end.fileno(), slot.descriptor, arrivals_fd]
             process = subprocess.Popen(
                 [sys.executable, "-P", "-c", WORKER_PROGRAM],
                 stdin=subprocess.PIPE,
                 stdout=sys.stderr.fileno(),  # standard output carries only the `ready` line
-                pass_fds=[*descriptors, worker_end.fileno(), slot.descriptor, arrivals_fd],
+                pass_fds=inherited if metrics_fd is None else [*inherited, metrics_fd],
                 start_new_session=True,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             )
@@ -354,12 +380,14 @@ class SupervisedWorker:
         # is reaped like any other.
         with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
             pipe.write(pickle.dumps(orders))
-        return cls(process, channel, slot.number)
+        return cls(process, channel, slot.number, metrics_channel=metrics_channel)
 
     @classmethod
-    def adopt(cls, pid: int, channel: int, slot_number: int) -> "SupervisedWorker":
+    def adopt(cls, state: WorkerState) -> "SupervisedWorker":
         """Return a worker that serves, and was started by the previous program."""
-        return cls(AdoptedProcess(pid), socket.socket(fileno=channel), slot_number, READY_MESSAGE)
+        process, channel = AdoptedProcess(state.pid), socket.socket(fileno=state.channel)
+        metrics_channel = None if state.metrics is None else socket.socket(fileno=state.metrics)
+        return cls(process, channel, state.slot, READY_MESSAGE, metrics_channel)
 
     @property
     def is_ready(self) -> bool:
@@ -420,7 +448,9 @@ class Supervisor:
         on_ready: Callable[[], None],
         fixed_options: Mapping[str, str] | None = None,
         predecessor: Handover | None = None,
+        metrics_server: "MetricsServer | None" = None,
     ) -> None:
+        self._metrics_server = metrics_server
         self._server_config = server_config
         self._listeners = listeners
         self._on_ready = on_ready
@@ -449,12 +479,30 @@ class Supervisor:
             self._write_counter_fd = predecessor.write_counter
             self._arrivals_fd = predecessor.arrivals
             for state in predecessor.workers:
-                self._previous.append(SupervisedWorker.adopt(state.pid, state.channel, state.slot))
+                self._previous.append(SupervisedWorker.adopt(state))
                 self._watch_channel(self._previous[-1])
+                self._ask_for_metrics(self._previous[-1])
+        if metrics_server is not None:
+            metrics_server.start(self._describe)
 
     @property
     def _all_workers(self) -> list[SupervisedWorker]:
         return [*self._workers, *self._previous, *self._retired]
+
+    def _describe(self) -> Snapshot:
+        """Return how many workers do what. Called in the thread of the metrics."""
+        serving = [each.is_ready for each in self._workers + self._previous]
+        counts = {"starting": serving.count(False), "serving": serving.count(True)}
+        counts["draining"] = len(self._retired)
+        return {metrics.WORKERS: {(state,): count for state, count in counts.items()}}
+
+    def _ask_for_metrics(self, worker: SupervisedWorker) -> None:
+        if worker.metrics_channel is None:
+            return
+        if self._metrics_server is None:  # they are off since the reload
+            worker.metrics_channel.close()
+        else:
+            self._metrics_server.add(worker.process.pid, worker.metrics_channel)
 
     def run(self) -> int:
         """Run until a signal and return the exit status, 0 when drained. Raises StartError."""
@@ -520,9 +568,14 @@ class Supervisor:
         number = next(number for number in range(self._slots) if number not in taken)
         slot = shared_memory.CounterSlot(self._write_counter_fd, number)
         worker = SupervisedWorker.start(
-            self._server_config, self._listeners, slot, self._arrivals_fd
+            self._server_config,
+            self._listeners,
+            slot,
+            self._arrivals_fd,
+            has_metrics=self._metrics_server is not None,
         )
         self._workers.append(worker)
+        self._ask_for_metrics(worker)
         self._watch_channel(worker)
 
     def _watch_channel(self, worker: SupervisedWorker) -> None:
@@ -550,6 +603,8 @@ class Supervisor:
                 worker.send_signal(signal.SIGKILL)
         for worker in [each for each in self._all_workers if each.has_exited]:
             self._selector.unregister(worker.channel)
+            if self._metrics_server is not None:
+                self._metrics_server.remove(worker.process.pid, self._find_exit_reason(worker))
             if worker in self._retired:
                 self._retired.remove(worker)
             elif worker in self._previous:
@@ -558,6 +613,13 @@ class Supervisor:
             else:
                 self._replace_worker(worker)
             worker.channel.close()
+
+    def _find_exit_reason(self, worker: SupervisedWorker) -> str:
+        if worker in self._retired:
+            return "reload"
+        if not worker.is_ready:
+            return "start_failed"
+        return "killed" if (worker.process.returncode or 0) < 0 else "exited"
 
     def _replace_worker(self, worker: SupervisedWorker) -> None:
         """Have a worker replaced, unless it shows that this program cannot start."""
@@ -638,11 +700,21 @@ class Supervisor:
                 notify_systemd("READY=1")
 
     def _build_handover(self) -> Handover:
+        metrics_state = None
+        if (server := self._metrics_server) is not None:
+            descriptors = [listener.fileno() for listener in server.listeners]
+            metrics_state = MetricsState(server.address, descriptors)
         return Handover(
+            metrics=metrics_state,
             fixed_options=self._fixed_options,
             listeners=[listener.fileno() for listener in self._listeners],
             workers=[
-                WorkerState(worker.process.pid, worker.channel.fileno(), worker.slot_number)
+                WorkerState(
+                    worker.process.pid,
+                    worker.channel.fileno(),
+                    worker.slot_number,
+                    worker.metrics_channel.fileno() if worker.metrics_channel else None,
+                )
                 for worker in self._workers
                 if worker.is_ready
             ],
@@ -659,12 +731,18 @@ class Supervisor:
             if not worker.is_ready:  # the new program would not know it
                 worker.send_signal(signal.SIGKILL)
         self._stop_stand_in()
+        handover = self._build_handover()
+        if self._metrics_server is not None and handover.metrics is not None:
+            with contextlib.suppress(TimeoutError):  # else it begins anew
+                handover.metrics.totals = self._metrics_server.write_totals()
         logging.shutdown()  # write the waiting lines
         try:
-            replace_program(self._build_handover(), lambda: _read_signals(signals))
+            replace_program(handover, lambda: _read_signals(signals))
         except OSError as error:
             config = self._server_config
             logs.configure_logging(config.log_level, config.log_format, config.log_file)
+            if self._metrics_server is not None:
+                self._metrics_server.is_handing_over = False
             _log_failed_reload(f"{error.filename}: {error.strerror}")
 
     # Stopping

@@ -23,6 +23,7 @@ from typing import Any, cast
 
 import uvloop
 
+from gateway import metrics
 from gateway.errors import StartError, TlsError
 from gateway.exchange import serialize_headers
 from gateway.rate_limits import ArrivalTables
@@ -124,7 +125,9 @@ class WorkerServer:
             self._on_ready()
             warming_up = asyncio.create_task(self._warm_up())
             while not self._must_stop or time.monotonic() < self._accept_until:
+                due = time.monotonic() + _TICK_SECONDS
                 await asyncio.sleep(_TICK_SECONDS)
+                metrics.counters.count_tick(max(0.0, time.monotonic() - due))
                 self._renew_headers()
                 if self.is_forced:
                     break
@@ -140,6 +143,11 @@ class WorkerServer:
                 _logger.error("The application did not stop in time")
             except Exception as error:
                 _logger.error("The application did not stop cleanly", exc_info=error)
+
+    def read_metrics(self) -> metrics.Snapshot:
+        """Return all metrics of this process, from any thread."""
+        own: metrics.Snapshot = {metrics.CONNECTIONS: {(): len(self._table)}}
+        return own | metrics.counters.read() | self._application.read_metrics()
 
     def _listen(self, sock: socket.socket) -> Listener:
         create_protocol = functools.partial(
@@ -275,9 +283,11 @@ def run_worker(
     shared: SharedMemory,
     on_ready: Callable[[], None],
     on_long_tasks: Callable[[], None] = lambda: None,
+    metrics_channel: socket.socket | None = None,
 ) -> int:
     """Serve until SIGTERM, SIGINT or `RETIRE_SIGNAL`, drain, and return 0.
 
+    The metrics of the process are sent on `metrics_channel` when it is asked, and at the end.
     After `RETIRE_SIGNAL`, long tasks may take longer than draining: `on_long_tasks` is called then.
     Returns `EXIT_FORCED` on a second SIGINT. Must run in the main thread. Raises StartError if the
     application cannot start.
@@ -299,7 +309,10 @@ def run_worker(
     except Exception as error:
         raise _to_start_error(error) from error
     try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with (
+            metrics.answering(metrics_channel, server.read_metrics),
+            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        ):
             runner.run(server.serve(listeners))
     except asyncio.CancelledError:
         return 0  # stopped while it was starting
@@ -352,6 +365,9 @@ def main() -> None:
     channel = socket.socket(fileno=orders.channel)
     channel.set_inheritable(False)
     threading.Thread(target=_exit_with_parent, args=(channel, server_config), daemon=True).start()
+    metrics_channel = None if orders.metrics is None else socket.socket(fileno=orders.metrics)
+    if metrics_channel is not None:
+        metrics_channel.set_inheritable(False)
     listeners = [socket.socket(fileno=descriptor) for descriptor in orders.listeners]
     shared = SharedMemory(WriteCounter.attach(orders.slot), ArrivalTables.attach(orders.arrivals))
     try:
@@ -364,6 +380,7 @@ def main() -> None:
             shared,
             lambda: channel.sendall(READY_MESSAGE),
             lambda: channel.sendall(LONG_TASKS_MESSAGE),
+            metrics_channel,
         )
     except StartError as error:
         channel.sendall(str(error).encode())

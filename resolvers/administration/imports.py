@@ -91,7 +91,7 @@ async def process_map(
     request = ProcessingRequest(
         id, files, None, asset, feet_per_unit, require=require, strict=strict
     )
-    with translate_import_errors(), without_deadline():
+    with translate_import_errors(), without_deadline("map"):
         outcome = await process_with_other_maps(
             info.context.bypass_caches(),
             request,
@@ -276,7 +276,7 @@ async def _import(
     dry_run: bool,
 ) -> ImportResult:
     context = info.context
-    with translate_import_errors(), without_deadline():
+    with translate_import_errors(), without_deadline("import"):
         summary = await import_and_process(
             context.bypass_caches(),
             bundles,

@@ -5,7 +5,7 @@ docs/decisions/server/drawing-processes.md has the reasons.
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Self, TypeVar, TypeVarTuple
 
@@ -40,6 +40,16 @@ class _Waiter(NamedTuple):
     size_bytes: int
 
 
+class PoolState(NamedTuple):
+    """The work of a pool at one moment."""
+
+    busy: int
+    idle: int
+    waiting: int
+    pids: Sequence[int]
+    """The processes, busy and idle."""
+
+
 class ProcessPool:
     """At most `max_processes` processes, each started when it is first needed.
 
@@ -68,6 +78,13 @@ class ProcessPool:
         while self._idle:
             self._idle.pop().close()
         self._threads.shutdown(wait=False)
+
+    @property
+    def state(self) -> PoolState:
+        """What the pool does now, as any thread may ask."""
+        busy, idle = [*self._busy], [*self._idle]
+        pids = [worker.pid for worker in busy + idle if worker.pid]
+        return PoolState(len(busy), len(idle), sum(map(len, [*self._waiting.values()])), pids)
 
     async def run(
         self,

@@ -175,6 +175,11 @@ class TaskProcess:
         self._process.start()
         other_end.close()  # else this end would not see the end of the process
 
+    @property
+    def pid(self) -> int | None:
+        """The id of the process."""
+        return self._process.pid
+
     def run(
         self,
         task: Task,

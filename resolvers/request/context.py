@@ -9,6 +9,7 @@ import asyncio
 import math
 import time
 from array import array
+from collections import Counter
 from collections.abc import (
     Awaitable,
     Callable,
@@ -855,7 +856,10 @@ class _TimedWrite:
     limit: driver.OperationDeadline
 
 
-_tasks_without_deadline: set[asyncio.Task[Any]] = set()
+_tasks_without_deadline: dict[asyncio.Task[Any], str] = {}
+"""What each task within `without_deadline` does."""
+ended_without_deadline: Counter[tuple[str, str]] = Counter()
+"""What tasks have done there, and how it ended: it `succeeded`, `failed` or was `cancelled`."""
 _read: ContextVar[_TimedRead | None] = ContextVar("read", default=None)
 _write: ContextVar[_TimedWrite | None] = ContextVar("write", default=None)
 
@@ -947,7 +951,7 @@ def check_deadline() -> None:
 
 
 @contextmanager
-def without_deadline() -> Iterator[None]:
+def without_deadline(kind: str) -> Iterator[None]:
     """Let a write take as long as it needs: its time does not count for the fields after it."""
     write = _write.get()
     if write is None:
@@ -956,14 +960,25 @@ def without_deadline() -> Iterator[None]:
     remaining = write.limit.end - time.monotonic()
     write.limit.end = math.inf
     task = cast("asyncio.Task[Any]", asyncio.current_task())
-    _tasks_without_deadline.add(task)
+    _tasks_without_deadline[task] = kind
+    outcome = "failed"
     try:
         yield
+        outcome = "succeeded"
+    except asyncio.CancelledError:
+        outcome = "cancelled"
+        raise
     finally:
-        _tasks_without_deadline.discard(task)
+        del _tasks_without_deadline[task]
+        ended_without_deadline[kind, outcome] += 1
         write.limit.end = time.monotonic() + remaining
 
 
 def get_tasks_without_deadline() -> frozenset[asyncio.Task[Any]]:
     """Return the tasks of requests that now are within `without_deadline`."""
     return frozenset(_tasks_without_deadline)
+
+
+def count_without_deadline(kind: str) -> int:
+    """Return how many tasks do this within `without_deadline` now."""
+    return [*_tasks_without_deadline.values()].count(kind)

@@ -109,7 +109,9 @@ class ApiKeyCache:
     def __init__(self, database: driver.Database, feed: ChangeFeed) -> None:
         self._database = database
         self._feed = feed
-        self._records: Cache[KeyDigest, ApiKey | None] = Cache(max_entries=MAX_KEYS, feed=feed)
+        self._records: Cache[KeyDigest, ApiKey | None] = Cache(
+            max_entries=MAX_KEYS, feed=feed, name="keys"
+        )
         self._digests = KeyDigests(database, feed)
         self._last_uses: dict[str, datetime] = {}
 

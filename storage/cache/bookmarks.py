@@ -79,7 +79,9 @@ class PageBookmarks:
     def __init__(self, feed: ChangeFeed, stride: int = STRIDE_RECORDS) -> None:
         self.stride = stride
         self._feed = feed
-        self._lists: Cache[ListKey, _ListBookmarks] = Cache(max_entries=MAX_LISTS, feed=feed)
+        self._lists: Cache[ListKey, _ListBookmarks] = Cache(
+            max_entries=MAX_LISTS, feed=feed, name="bookmarks"
+        )
 
     async def find_start(
         self,

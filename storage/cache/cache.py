@@ -8,7 +8,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from enum import Enum
-from typing import Final, Generic, NamedTuple, TypeVar, overload
+from typing import Any, Final, Generic, NamedTuple, TypeVar, overload
 
 from msgspec import Struct
 
@@ -27,6 +27,8 @@ class Missing(Enum):
 
 
 MISSING: Final = Missing.MISSING
+NAMED: Final[dict[str, "Cache[Any, Any]"]] = {}
+"""The latest cache with each name, for metrics."""
 NOTHING: Final[ReadSet] = {}
 
 
@@ -73,8 +75,9 @@ class Cache(Generic[K, V]):
         weigh: Callable[[K, V], int] | None = None,
         min_entries: int = 0,
         feed: ChangeFeed | None = None,
+        name: str = "",
     ) -> None:
-        """Create an empty cache.
+        """Create an empty cache, of which metrics are shown if it has a name.
 
         `weigh` returns the bytes of an entry, for `max_bytes`. An entry larger than `max_bytes` is
         not stored, except that `min_entries` are kept at any size. With `feed`, entries need a
@@ -88,10 +91,17 @@ class Cache(Generic[K, V]):
         self._entries: OrderedDict[K, _Entry[V]] = OrderedDict()
         self._hits = self._misses = self._invalidations = self._evictions = 0
         self._size_bytes = 0
+        if name:
+            NAMED[name] = self
 
     def __len__(self) -> int:
         """Return the number of entries, including those that a change has made invalid."""
         return len(self._entries)
+
+    @property
+    def is_weighed(self) -> bool:
+        """True if the sizes of entries are counted."""
+        return self._weigh is not None
 
     @property
     def counters(self) -> CacheCounters:

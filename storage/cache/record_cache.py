@@ -38,7 +38,9 @@ class RecordCache:
 
     def __init__(self, feed: ChangeFeed, max_records: int = MAX_RECORDS) -> None:
         self._feed = feed
-        self._values: Cache[RecordCacheKey, Any] = Cache(max_entries=max_records, feed=feed)
+        self._values: Cache[RecordCacheKey, Any] = Cache(
+            max_entries=max_records, feed=feed, name="records"
+        )
 
     async def get_or_load(
         self, key: RecordCacheKey, load: Callable[[], Awaitable[T | None]]
@@ -90,6 +92,7 @@ class TrustedDocumentCache:
             max_bytes=MAX_CACHED_DOCUMENT_BYTES,
             weigh=lambda id, text: sys.getsizeof(id) + sys.getsizeof(text),
             feed=feed,
+            name="documents",
         )
 
     async def find_text(self, id: str) -> str | None:

@@ -172,6 +172,7 @@ async def _send(
             if error.timeout or was_lost:
                 raise
             was_lost = True
+            deployment.retries[describe_error(error)] += 1
             continue
         except OperationFailure as error:
             if error.code not in _ANOTHER_TIME_CODES:
@@ -183,6 +184,7 @@ async def _send(
                 message = "MongoDB has not reached the time of the read"
                 raise UnavailableError(message, UnavailableCause.REPLICATION_LAG) from error
             snapshot_time = None
+            deployment.retries[describe_error(error)] += 1
         else:
             shown = reply["operationTime"] if is_local else reply["cursor"].get("atClusterTime")
             if is_local:
@@ -305,6 +307,11 @@ class ReadConnections:
                 collection = find_collection(name, command)
                 self._observe(CommandEnd(name, collection, ended - started, code))
         return reply
+
+    def count(self) -> tuple[int, int]:
+        """Return how many connections are in use, and how many are idle."""
+        idle = len(self._idle)
+        return max(0, len(self._connections) - idle), idle
 
     def lose_primary(self) -> None:
         """Close all connections: the reads under way are left to the driver. Thread-safe."""

@@ -32,7 +32,7 @@ from storage.mongo.consistent_reads import NO_LIMIT as NO_LIMIT
 from storage.mongo.consistent_reads import ReadConnections
 from storage.mongo.consistent_reads import aggregate_documents as aggregate_documents
 from storage.mongo.consistent_reads import find_documents as find_documents
-from storage.mongo.observation import CommandObserver
+from storage.mongo.observation import CommandObserver, describe_error
 from storage.mongo.observation import Observe as Observe
 from storage.mongo.protocols import Client as Client
 from storage.mongo.protocols import Collection as Collection
@@ -169,11 +169,25 @@ async def open_read_connections(client: Client) -> AsyncIterator[None]:
         return
     connections = ReadConnections(options.options, deployment.listener, observe)
     deployment.read, deployment.listener.on_loss = connections.run, connections.lose_primary
+    deployment.count_read_connections = connections.count
     try:
         yield
     finally:
         deployment.read = deployment.listener.on_loss = None
         await connections.close()
+
+
+def count_connections(client: Client) -> tuple[int, int]:
+    """Return how many connections to MongoDB are in use, and how many are idle."""
+    in_use, idle = topology.of(client).count_read_connections()
+    for pool in _list_pools(client):
+        in_use, idle = in_use + pool.active_sockets, idle + len(pool.conns)
+    return in_use, idle
+
+
+def count_retries(client: Client) -> Mapping[str, int]:
+    """Return how many reads and transactions were run again, by the error before."""
+    return topology.of(client).retries
 
 
 async def ping(client: Client, timeout_seconds: float) -> None:
@@ -258,16 +272,18 @@ async def run_on_one_primary(
 async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:
     """Run `work` in a transaction; run it again after an error that MongoDB calls transient."""
 
-    cause = UnavailableCause.DEADLINE_EXCEEDED
+    cause, code = UnavailableCause.DEADLINE_EXCEEDED, ""
 
     async def work_in_time(session: Session) -> T:
-        nonlocal cause
+        nonlocal cause, code
         if time.monotonic() >= deadline:
             raise UnavailableError("The transaction took too long", cause)
+        if code:
+            topology.of(client).retries[code] += 1
         try:
             return await work(session)
         except PyMongoError as error:
-            cause = find_cause(error) or cause
+            cause, code = find_cause(error) or cause, describe_error(error)
             raise
 
     remaining = remaining_seconds()
@@ -316,9 +332,13 @@ async def _replace_connections(client: Client) -> None:
     long as it lives, also after that member has become the primary. Drivers close such connections
     for other reasons only, so this uses the pools, which are not public.
     """
+    for pool in _list_pools(client):
+        await _await_if_needed(pool.reset_without_pause())
+
+
+def _list_pools(client: Client) -> list[Any]:
     pools: Any = vars(client).get("delegate", client)  # Motor's is behind it
-    for server in list(pools._topology._servers.values()):
-        await _await_if_needed(server.pool.reset_without_pause())
+    return [server.pool for server in list(pools._topology._servers.values())]
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import Context
@@ -161,6 +162,10 @@ class Deployment:
     listener: PrimaryListener
     read: Callable[[str, Mapping[str, Any]], Awaitable[Document | None]] | None = None
     """Sends a read to a database past the driver, or returns None if the driver has to."""
+    count_read_connections: Callable[[], tuple[int, int]] = lambda: (0, 0)
+    """Returns how many connections `read` uses, and how many are idle."""
+    retries: Counter[str] = field(default_factory=Counter)
+    """Reads and transactions that were run again, by the error before."""
     endings: set[asyncio.Task[None]] = field(default_factory=set)
     """The tasks that end sessions in the background."""
 

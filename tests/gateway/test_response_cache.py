@@ -4,14 +4,13 @@ import asyncio
 import gc
 import hashlib
 import json
-import logging
 import time
 import tracemalloc
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from itertools import count, pairwise
+from itertools import count
 from typing import Any
 
 import httpx
@@ -294,23 +293,6 @@ async def test_a_size_of_0_turns_the_cache_off(own_world: World) -> None:
             0,
             0,
         )
-
-
-@pytest.mark.usefixtures("never_expire")
-async def test_the_counters_are_logged_when_they_have_changed(
-    own_world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(response_cache, "REPORT_INTERVAL_SECONDS", 0.01)
-    with caplog.at_level(logging.INFO, "floorgate.cache"):
-        async with run_gateway_of(own_world, {"full": own_world.keys.full}) as running_gateway:
-            await running_gateway.full.get("/v1/units")
-            async with asyncio.timeout(TIMEOUT_SECONDS):
-                while not any(record.__dict__["fields"]["entries"] for record in caplog.records):
-                    await asyncio.sleep(0.01)
-            await asyncio.sleep(0.05)  # equal counters would be reported again
-    reports = [record.__dict__["fields"] for record in caplog.records]
-    assert reports[-1] | {"misses": 1, "entries": 1} == reports[-1]
-    assert all(before != after for before, after in pairwise(reports))
 
 
 # Equal requests that miss at once read once, and none gets more or less than it would alone.

@@ -8,6 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from gateway.server.config import Address
 from gateway.settings import (
     ALL_OPTIONS,
     Settings,
@@ -22,6 +23,7 @@ CHANGED = Settings(
     mongo_url="mongodb://host:27017/?replicaSet=rs",
     mongo_driver="pymongo",
     database="other",
+    metrics_address=Address("::1", 9090),
     host="::1",
     port=0,
     base_url="https://maps.example/x",
@@ -118,6 +120,11 @@ def test_an_option_counts_before_its_variable() -> None:
     ("option", "value"),
     [
         ("--port", "65536"),
+        ("--metrics-address", "9090"),
+        ("--metrics-address", "127.0.0.1"),
+        ("--metrics-address", "::1:9090"),
+        ("--metrics-address", "127.0.0.1:65536"),
+        ("--metrics-address", "127.0.0.1:http"),
         ("--workers", "0"),
         ("--rate-limit", "-1"),
         ("--mongo-driver", "other"),

@@ -240,7 +240,7 @@ async def ask_database(info: Info, seconds: float) -> bool:
 
 async def replace_everything(info: Info, seconds: float) -> bool:
     """A write that may take as long as it needs."""
-    with without_deadline():
+    with without_deadline("import"):
         await asyncio.sleep(seconds)
         assert driver.remaining_seconds() is None
     return True

@@ -186,7 +186,7 @@ class FastPathStub:
         if not self.is_cached:
             return None
         lines = b"content-length: 4\r\nx-fast: 1\r\n"
-        return FastResponse(200, lines, b"fast", "/known", "key", "Op", self.look_up_again)
+        return FastResponse(200, lines, b"fast", "/known", "key", "Op", "Op", self.look_up_again)
 
 
 @pytest.fixture

@@ -1,0 +1,235 @@
+"""`/metrics` shows the sum of all workers, whatever becomes of them, and costs others nothing."""
+
+import os
+import platform
+import signal
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from importlib import metadata
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from gateway import metrics
+from gateway.server.metrics_server import MAX_CONNECTIONS
+from tests.gateway.server.processes import (
+    ServerProcess,
+    Start,
+    exit_worker,
+    get,
+    is_alive,
+)
+from tests.gateway.test_metrics import parse
+from tests.waiting import TIMEOUT_SECONDS, wait_until
+
+pytestmark = pytest.mark.timeout(3 * TIMEOUT_SECONDS)
+
+ADDRESS = ["127.0.0.1", 0]
+LONG = {"drain_seconds": 3600}
+SLOW = pytest.mark.slow
+
+
+def metrics_url(running: ServerProcess) -> str:
+    """The address that the log tells."""
+    message = running.wait_for("Metrics are served on ")[-1]["message"]
+    return str(message).rpartition(" ")[2]
+
+
+def scrape(running: ServerProcess) -> dict[tuple[str, ...], float]:
+    return parse(get(metrics_url(running)).text)
+
+
+def count_requests(samples: dict[tuple[str, ...], float]) -> float:
+    return sum(value for key, value in samples.items() if key[0] == metrics.REQUESTS)
+
+
+class Requests:
+    """Requests to a server, each on a connection of its own, and their number."""
+
+    def __init__(self, running: ServerProcess) -> None:
+        self._address = running.address
+        self.count = 0
+
+    def send(self, count: int = 10) -> None:
+        for _ in range(count):
+            get(f"{self._address}/pid")
+        self.count += count
+
+    def reach(self, workers: int) -> set[int]:
+        """Send requests until so many workers have answered, and return who they are."""
+        pids = Counter[int]()
+        while len(pids) < workers:
+            pids[get(f"{self._address}/pid").json()["pid"]] += 1
+        self.count += pids.total()
+        return {*pids}
+
+
+def test_the_requests_of_all_workers_are_shown(start: Start) -> None:
+    running = start(workers=2, metrics_address=ADDRESS)
+    requests = Requests(running)
+    requests.reach(2)
+    samples = scrape(running)
+    assert count_requests(samples) == requests.count
+    assert samples[f"{metrics.REQUEST_SECONDS}_count", "none"] == requests.count
+    assert samples[metrics.WORKERS, "serving"] == 2
+    assert (metrics.BUILD, platform.python_version(), metadata.version("floorgate")) in samples
+    assert running.stop()[0] == 0
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=SLOW)])
+def test_no_total_falls_when_a_worker_is_killed(start: Start, workers: int) -> None:
+    running = start(workers=workers, metrics_address=ADDRESS)
+    requests = Requests(running)
+    for deaths in range(1, 3):
+        pids = requests.reach(workers)
+        assert count_requests(scrape(running)) == requests.count
+        os.kill(min(pids), signal.SIGKILL)
+        wait_until(lambda deaths=deaths: scrape(running)[metrics.WORKER_EXITS, "killed"] == deaths)  # type: ignore[misc]
+        assert count_requests(scrape(running)) == requests.count
+        wait_until(lambda: scrape(running)[metrics.WORKERS, "serving"] == workers)
+    exit_worker(running.address)  # which counts nothing: it ends without an answer
+    wait_until(lambda: (metrics.WORKER_EXITS, "exited") in scrape(running))
+    requests.send()
+    assert count_requests(scrape(running)) == requests.count
+
+
+def test_a_reload_keeps_the_totals_and_those_of_workers_that_drain(
+    start: Start, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    running = start(
+        metrics_address=ADDRESS, environment={"SMALL_APP_GATE": str(gate)}, service=LONG
+    )
+    requests, url = Requests(running), metrics_url(running)
+    for reloads in range(1, 3):
+        [before] = requests.reach(1)  # and no scrape before the reload
+        running.reload()
+        wait_until(lambda before=before: not is_alive(before))  # type: ignore[misc]
+        wait_until(lambda n=reloads: scrape(running)[metrics.WORKER_EXITS, "reload"] == n)  # type: ignore[misc]
+        requests.send()
+        assert count_requests(scrape(running)) == requests.count
+    with ExitStack() as stack:
+        client = stack.enter_context(httpx.Client(timeout=TIMEOUT_SECONDS))
+        client.get(f"{running.address}/pid")
+        running.reload()
+        wait_until(lambda: scrape(running)[metrics.WORKERS, "draining"] == 1)
+        os.kill(client.get(f"{running.address}/pid").json()["pid"], signal.SIGKILL)
+    requests.count += 2
+    wait_until(lambda: scrape(running)[metrics.WORKERS, "draining"] == 0)
+    assert metrics_url(running) == url
+    assert count_requests(scrape(running)) >= requests.count - 1  # it was killed, not asked
+
+
+def test_a_worker_that_hangs_counts_with_what_it_told_last(start: Start) -> None:
+    running = start(workers=2, metrics_address=ADDRESS)
+    requests = Requests(running)
+    hung, *_ = requests.reach(2)
+    assert count_requests(scrape(running)) == requests.count
+    os.kill(hung, signal.SIGSTOP)
+    try:
+        for _ in range(2):
+            assert count_requests(scrape(running)) == requests.count
+    finally:
+        os.kill(hung, signal.SIGCONT)
+    requests.send()
+    wait_until(lambda: count_requests(scrape(running)) == requests.count)
+
+
+def connect(running: ServerProcess) -> socket.socket:
+    url = httpx.URL(metrics_url(running))
+    return socket.create_connection((url.host, url.port or 0), timeout=TIMEOUT_SECONDS)
+
+
+def test_idle_clients_hold_few_connections_and_not_for_long(start: Start) -> None:
+    running = start(metrics_address=ADDRESS)
+    Requests(running).send(1)
+    with ExitStack() as stack:
+        idle = [stack.enter_context(connect(running)) for _ in range(MAX_CONNECTIONS - 1)]
+        assert count_requests(scrape(running)) == 1
+        last, refused = (stack.enter_context(connect(running)) for _ in range(2))
+        assert refused.recv(1) == b""
+        slow = idle[0]
+        slow.sendall(b"GET /metrics HTTP/1.1\r\n")
+        for each in (*idle, last):
+            assert each.recv(1) == b""  # closed by the server, after seconds
+    assert count_requests(scrape(running)) == 1
+
+
+@pytest.fixture(scope="module")
+def one_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server that tests only ask."""
+    log = tmp_path_factory.mktemp("server") / "log"
+    running = ServerProcess(log, metrics_address=ADDRESS)
+    assert running.address
+    yield running
+    running.kill()
+
+
+@pytest.mark.parametrize(
+    ("request_line", "status"),
+    [
+        ("GET /metrics HTTP/1.1", 200),
+        ("GET /metrics?name[]=x HTTP/1.0", 200),
+        ("GET / HTTP/1.1", 404),
+        ("GET /v1/units HTTP/1.1", 404),
+        ("POST /metrics HTTP/1.1", 405),
+        ("nonsense", 404),
+    ],
+)
+def test_only_a_get_of_metrics_is_answered(
+    one_server: ServerProcess, request_line: str, status: int
+) -> None:
+    with connect(one_server) as client:
+        client.sendall(f"{request_line}\r\nHost: a\r\n\r\n".encode())
+        with client.makefile("rb") as response:
+            assert response.readline().split()[1] == str(status).encode()
+            assert response.read()
+
+
+def test_a_head_that_is_too_long_gets_no_answer(one_server: ServerProcess) -> None:
+    with connect(one_server) as client, suppress(ConnectionError):
+        client.sendall(b"GET /metrics HTTP/1.1\r\n" + b"a" * (1 << 20))
+        assert client.recv(1) == b""
+
+
+def test_openmetrics_is_sent_to_clients_that_prefer_it(one_server: ServerProcess) -> None:
+    accept = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
+    response = httpx.get(metrics_url(one_server), headers={"Accept": accept})
+    assert response.headers["content-type"].startswith("application/openmetrics-text")
+    assert response.text.endswith("# EOF\n")
+    families = text_string_to_metric_families(response.text)  # type: ignore[no-untyped-call]
+    names = {family.name for family in families}
+    assert names == {name.removesuffix("_total") for name in metrics.FAMILIES}
+    plain = httpx.get(metrics_url(one_server)).headers["content-type"]
+    assert plain == "text/plain; version=0.0.4; charset=utf-8"
+
+
+def test_metrics_are_served_over_ipv6_too(start: Start) -> None:
+    running = start(metrics_address=["::1", 0])
+    assert running.address
+    assert metrics_url(running).startswith("http://[::1]:")
+    assert scrape(running)[metrics.WORKERS, "serving"] == 1
+
+
+def test_an_address_that_cannot_be_had_is_told(start: Start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        running = start(metrics_address=["127.0.0.1", port])
+        status, output, errors = running.wait_for_exit()
+    assert (status, output) == (1, "")
+    address = f"--metrics-address 127.0.0.1:{port + 1}"
+    assert errors == (
+        f"Error: Cannot listen on 127.0.0.1:{port}: the port is in use; stop what listens there,"
+        f" or choose another: {address}, or FLOORGATE_METRICS_ADDRESS=127.0.0.1:{port + 1} make"
+        " serve\n"
+    )
+
+
+def test_without_an_address_there_are_no_metrics(start: Start) -> None:
+    running = start()
+    assert running.address
+    assert running.lines("Metrics are served") == []
