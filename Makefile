@@ -139,7 +139,7 @@ $(READY): requirements.lock pyproject.toml
 
 $(PAGES): $(WEB) | $(READY)
 	$(call add_build_tools,build)
-	cd gateway/web && $(RUN_NODE) "$(NODE); sys.exit(ci() or node(['build.js']))"
+	cd gateway/web && $(RUN_NODE) "$(NODE); sys.exit(ci() or node(['build.js']))" > /dev/null
 	rm -rf gateway/web/node_modules
 	@touch $@
 

@@ -14,6 +14,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from storage.mongo.shared_memory import allocate
+
 SLOTS = 65_536
 """Clients that a table remembers."""
 _SLOTS_PER_SET = 8
@@ -127,9 +129,7 @@ class ArrivalTables(NamedTuple):
 
 def create_shared_memory() -> int:
     """Return the file descriptor of memory with empty tables. Pages take memory once used."""
-    descriptor = os.memfd_create("floorgate-arrivals")
-    os.ftruncate(descriptor, len(ArrivalTables._fields) * _TABLE_BYTES)
-    return descriptor
+    return allocate("floorgate-arrivals", len(ArrivalTables._fields) * _TABLE_BYTES)
 
 
 _ROUNDING = 0.01

@@ -34,7 +34,7 @@ from storage.changes.events import EVENT_FIELDS
 from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import change_stream, driver
 from storage.mongo.protocols import Pipeline
-from storage.mongo.shared_memory import WriteCounter
+from storage.mongo.shared_memory import CLOCK, WriteCounter
 from storage.records.kinds import Document
 from storage.records.paging import KeyRange
 
@@ -378,7 +378,7 @@ class ChangeFeed:
 
 def _read_clock() -> float:
     """Return seconds of a clock that goes on while the machine sleeps, and within callbacks."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.clock_gettime(CLOCK)
 
 
 def is_unchanged_since(before: ChangeSnapshot, now: ChangeSnapshot, reads: ReadSet) -> bool:

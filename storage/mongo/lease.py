@@ -15,6 +15,7 @@ from pymongo import ReturnDocument
 
 from storage.errors import LeaseLostError, StorageError
 from storage.mongo.driver import Collection, PyMongoError, Session
+from storage.mongo.shared_memory import CLOCK
 from storage.mongo.tasks import run_in_background
 from storage.records.kinds import Document
 
@@ -131,7 +132,7 @@ class Lease:
 
 def _now() -> float:
     """Return seconds of a clock that goes on while the machine sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.clock_gettime(CLOCK)
 
 
 def _expiry_expression() -> Document:

@@ -8,13 +8,16 @@ at once. So a client reads its own write, whichever worker it reaches
 
 import mmap
 import os
+import tempfile
 import threading
 import time
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from bson import Timestamp
 
+CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""A clock that goes on while the machine sleeps, which macOS calls the monotonic one."""
 REPORTED_BYTES = 16
 """Memory of one process: a cluster time, and when it was published."""
 DEAD_NS = 2_000_000_000
@@ -58,7 +61,7 @@ class ReportedTimes:
 
 def _read_clock_ns() -> int:
     """Return the time of a clock that goes on while the machine sleeps."""
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    return time.clock_gettime_ns(CLOCK)
 
 
 # How far reads have to see: the newest cluster time that this gateway has learned of.
@@ -204,6 +207,15 @@ def create_shared_memory(processes: int) -> int:
 
     The memory is freed when the last process that has the descriptor or a mapping ends.
     """
-    descriptor = os.memfd_create("floorgate-write-counter")
-    os.ftruncate(descriptor, processes * _SLOT_BYTES)
+    return allocate("floorgate-write-counter", processes * _SLOT_BYTES)
+
+
+def allocate(name: str, size: int) -> int:
+    """Return the file descriptor of `size` zero bytes: of a file without a name on macOS."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create(name)
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.ftruncate(descriptor, size)
     return descriptor

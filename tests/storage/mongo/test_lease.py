@@ -165,7 +165,12 @@ async def test_background_work_ends_with_its_context() -> None:
     assert ended.is_set()
 
 
-def test_workers_of_one_gateway_see_each_others_writes() -> None:
+@pytest.mark.parametrize("system", ["Linux", "macOS"])
+def test_workers_of_one_gateway_see_each_others_writes(
+    system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if system == "macOS":
+        monkeypatch.delattr(os, "memfd_create")
     descriptor = shared_memory.create_shared_memory(2)
     first, second = (WriteCounter.attach(CounterSlot(descriptor, number)) for number in (0, 1))
     os.close(descriptor)
