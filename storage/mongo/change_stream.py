@@ -289,7 +289,9 @@ class StreamThread:
         self._member = ":".join(map(str, client.primary or ()))
         if self._ended_at is not None:
             self._log(
-                logging.INFO, "the change stream goes on", seconds=self._began_at - self._ended_at
+                logging.INFO,
+                "the change stream goes on",
+                seconds=round(self._began_at - self._ended_at, 1),
             )
             self._ended_at = None
 

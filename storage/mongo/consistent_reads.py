@@ -157,7 +157,7 @@ async def _send(
             safe_time = listener.get_safe_time()
             if snapshot_time is None and safe_time is None:
                 if time.monotonic() > deadline:
-                    raise UnavailableError("MongoDB has no majority", UnavailableCause.NO_MAJORITY)
+                    raise UnavailableError("MongoDB has no primary", deployment.find_cause())
                 await asyncio.sleep(_READ_AGAIN_SECONDS)
                 continue
         is_local = safe_time is not None and snapshot_time in (None, safe_time)

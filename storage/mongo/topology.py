@@ -212,7 +212,7 @@ class Deployment:
         if self.listener.primary is None:
             return ReadPreference.PRIMARY
         if self.listener.seconds_without_primary() > MAX_SECONDS_WITHOUT_PRIMARY:
-            raise UnavailableError("MongoDB has no primary", UnavailableCause.NO_PRIMARY)
+            raise UnavailableError("MongoDB has no primary", self.find_cause())
         return ReadPreference.PRIMARY_PREFERRED
 
 

@@ -136,6 +136,8 @@ async def test_a_probe_says_what_works_and_names_no_member(tmp_path: Path) -> No
             assert body["seconds_without_primary"] > 0
             assert {"message", "code", "request_id", "docs"} < body.keys()
             assert not [each for each in three.members if str(each.port) in response.text]
+            three.members[0].kill()
+            await probe_until(client, code="DATABASE_UNREACHABLE", status="unavailable")
 
 
 class Pings:
