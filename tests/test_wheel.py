@@ -186,6 +186,7 @@ def client(installed: Installed) -> Iterator[httpx.Client]:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("wheel")
 def test_every_page_of_an_installed_wheel_is_served(client: httpx.Client) -> None:
     start = client.get("/", headers={"Accept": "text/html"}).text
     for page in re.findall(r'href="([^"]+)"', start):
@@ -222,6 +223,7 @@ bundle-schema
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("wheel")
 def test_every_command_of_an_installed_wheel_works(
     installed: Installed, client: httpx.Client
 ) -> None:
