@@ -1,5 +1,6 @@
 """Explain how MongoDB carries out a read: the index that it uses, and how much it looks at."""
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ MAX_EXPLAINED_BYTES = 256_000
 _INDEX_STAGES = frozenset({"IXSCAN", "COUNT_SCAN", "DISTINCT_SCAN", "EXPRESS_IXSCAN"})
 _ID_STAGES = frozenset({"IDHACK", "EXPRESS_IXSCAN", "CLUSTERED_IXSCAN", "EXPRESS_CLUSTERED_IXSCAN"})
 _ID_INDEX: Document = {"_id": 1}
+_KEY = re.compile(r"([\w.]+): (-?1)")
 
 
 class Scan(NamedTuple):
@@ -108,6 +110,8 @@ def _read_scan(stage: Document) -> Scan | None:
         return Scan(name, "_id_", _ID_INDEX)
     if name in _INDEX_STAGES:
         keys = stage.get("keyPattern")
+        if isinstance(keys, str):  # of an EXPRESS stage of MongoDB 8
+            keys = {field: int(direction) for field, direction in _KEY.findall(keys)}
         return Scan(name, stage.get("indexName"), keys if isinstance(keys, dict) else None)
     return None
 

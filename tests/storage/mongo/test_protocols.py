@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from storage.mongo import driver
-from storage.mongo.plans import MAX_EXPLAINED_BYTES, explain_command
+from storage.mongo.plans import MAX_EXPLAINED_BYTES, explain_command, read_plan
 from storage.mongo.protocols import MAX_COMMANDS, CommandLog, with_log, with_prefix
 from storage.setup.preparation import prepare_database
 
@@ -90,6 +90,7 @@ async def test_plans_tell_scans_and_how_much_is_examined(database: driver.Databa
     by_id = await explain_command(database, {"find": "units", "filter": {"_id": "a"}})
     assert by_id is not None
     assert [scan.index_name for scan in by_id.scans] == ["_id_"]
+    assert [scan.index_keys for scan in by_id.scans] == [{"_id": 1}]
     pipeline = [
         {"$match": {"n": 1}},
         {"$unionWith": {"coll": "units", "pipeline": [{"$match": {"m": 0}}]}},
@@ -105,3 +106,19 @@ async def test_what_cannot_be_explained_has_no_plan(database: driver.Database) -
     too_long = {"find": "units", "filter": {"n": "x" * MAX_EXPLAINED_BYTES}}
     assert await explain_command(database, too_long) is None
     assert await explain_command(database, {"find": "units", "filter": {"n": {"$no": 1}}}) is None
+
+
+@pytest.mark.parametrize(
+    ("stage", "keys"),
+    [
+        # MongoDB 6 and 7, and the plan of the engine of 7, which is nested.
+        ({"stage": "IDHACK"}, {"_id": 1}),
+        ({"queryPlan": {"stage": "IXSCAN", "keyPattern": {"n": 1}}, "slotBasedPlan": {}}, {"n": 1}),
+        # MongoDB 8, which writes the fields as text here.
+        ({"stage": "EXPRESS_IXSCAN", "keyPattern": "{ _id: 1 }", "indexName": "_id_"}, {"_id": 1}),
+        ({"stage": "EXPRESS_IXSCAN", "keyPattern": "{ a.b: -1 }", "indexName": "i"}, {"a.b": -1}),
+    ],
+)
+def test_plans_of_all_releases_of_mongodb_are_read(stage: Any, keys: Any) -> None:
+    reply = {"queryPlanner": {"winningPlan": {"isCached": False, **stage}}}
+    assert [scan.index_keys for scan in read_plan(reply).scans] == [keys]
