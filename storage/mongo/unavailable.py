@@ -162,6 +162,8 @@ _CAUSES = {
     279: UnavailableCause.INTERRUPTED,  # ClientDisconnect
     282: UnavailableCause.NO_PRIMARY,  # TransactionCoordinatorSteppingDown
     290: UnavailableCause.INTERRUPTED,  # TransactionExceededLifetimeLimitSeconds
+    365: UnavailableCause.WRITE_CONFLICT,  # TemporarilyUnavailable: its cache is full of changes
+    462: UnavailableCause.QUEUE_FULL,  # IngressRequestRateLimitExceeded, of releases after 8.0
     9001: UnavailableCause.DATABASE_UNREACHABLE,  # SocketException
     10058: UnavailableCause.NO_PRIMARY,  # LegacyNotPrimary
     10107: UnavailableCause.NO_PRIMARY,  # NotWritablePrimary

@@ -113,6 +113,8 @@ CONFLICT, DUPLICATE = {"code": 112}, {"code": 11000}
         (ConnectionFailure("refused"), "DATABASE_UNREACHABLE"),
         (WTimeoutError("no majority in time", 64), "NO_MAJORITY"),
         (OperationFailure("conflict", 112), "WRITE_CONFLICT"),
+        (OperationFailure("its cache is full", 365), "WRITE_CONFLICT"),
+        (OperationFailure("it sheds load", 462), "QUEUE_FULL"),
         (OperationFailure("new", 99999, {"errorLabels": ["RetryableWriteError"]}), "INTERRUPTED"),
         (OperationFailure("duplicate key", 11000), None),
         (BulkWriteError({"writeErrors": [CONFLICT, CONFLICT]}), "WRITE_CONFLICT"),
