@@ -5,8 +5,8 @@ stay, so that it still says what was done and when, without the erased ids.
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from storage.administration import api_keys, audit
 from storage.administration.import_lease import LEASE_COLLECTION
@@ -24,20 +24,24 @@ Subject: TypeAlias = Literal["asset", "key"]
 _REMEDIES = {ASSETS.name: "remove asset", api_keys.KEYS_COLLECTION: "keys revoke"}
 MAX_ERASED = 1_000
 """So many documents of a step are erased in one transaction, which may take some seconds."""
-_ORIGIN_FIELDS = ("client_address", "request_id")
 
 
 class ErasureStep(NamedTuple):
-    """Documents that are updated by a pipeline, or deleted without one."""
+    """Documents that lose an id, or are deleted where nothing says how."""
 
     collection: str
-    operation: audit.Operation
     where: Document
-    update: list[Document] | None = None
+    forget: Callable[[Document], Document] | None = None
+    """Returns a document without the id, which `where` does not select any more."""
+
+    @property
+    def operation(self) -> audit.Operation:
+        """What becomes of the documents, in a word of the audit log."""
+        return "removed" if self.forget is None else "updated"
 
 
 class Erasure(NamedTuple):
-    """What is erased, or would be."""
+    """What would be erased."""
 
     changes: list[audit.AuditChange]
     """How many documents of each collection are changed or removed; without their ids."""
@@ -47,14 +51,17 @@ class Erasure(NamedTuple):
 
 async def plan_erasure(database: driver.Database, subject: Subject, id: str) -> Erasure:
     """Return what would be erased. Raises ErasureRefusedError, as `erase_traces`."""
-    kind, steps = _list_steps(subject, id)
+    kind, steps = _PLANS[subject](id)
+    is_in_text = {"$gte": [{"$indexOfBytes": ["$text", {"$literal": id}]}, 0]}
+    mentions = []
     with driver.translate_errors():
         await _check_unused(database, kind, id)
         counts = [
-            (name, operation, await database[name].count_documents(where))
-            for name, operation, where, _ in steps
+            (step, await database[step.collection].count_documents(step.where)) for step in steps
         ]
-        mentions = await _list_mentions(database, id)
+        for name in (ENDPOINTS_COLLECTION, DOCUMENTS_COLLECTION):
+            found = database[name].find({"$expr": is_in_text}, {"_id": 1})
+            mentions += [f"{name}: {each['_id']}" for each in await found.to_list(None)]
     return Erasure(_sum_up(counts), mentions)
 
 
@@ -64,20 +71,27 @@ async def erase_traces(database: driver.Database, subject: Subject, id: str) -> 
     Raises ErasureRefusedError if the asset is still there, or the key not revoked. After any other
     error some of it may be erased: another call erases the rest.
     """
-    kind, steps = _list_steps(subject, id)
+    kind, steps = _PLANS[subject](id)
 
     async def erase(session: driver.Session) -> tuple[bool, audit.AuditEntry]:
         await _check_unused(database, kind, id, session)
-        counts: list[tuple[str, audit.Operation, int]] = []
-        for name, operation, where, update in steps:
-            found = database[name].find(where, {"_id": 1}, session=session, limit=MAX_ERASED)
-            ids = [each["_id"] for each in await found.to_list(None)]
-            counts.append((name, operation, len(ids)))
-            some = {"_id": {"$in": ids}}
-            if update is None:
-                await database[name].delete_many(some, session=session)
-            else:
-                await database[name].update_many(some, update, session=session)
+        counts = []
+        for step in steps:
+            collection = database[step.collection]
+            found = collection.find(step.where, session=session, limit=MAX_ERASED)
+            documents = await found.to_list(None)
+            counts.append((step, len(documents)))
+            if step.forget is None:
+                ids = [each["_id"] for each in documents]
+                await collection.delete_many({"_id": {"$in": ids}}, session=session)
+            elif documents:
+                await collection.bulk_write(
+                    [
+                        driver.UpdateOne({"_id": each["_id"]}, {"$set": step.forget(each)})
+                        for each in documents
+                    ],
+                    session=session,
+                )
         changes = _sum_up(counts)
         return bool(changes), audit.AuditEntry(
             "traces.erased", audit.AuditTarget(kind, []), changes
@@ -87,15 +101,10 @@ async def erase_traces(database: driver.Database, subject: Subject, id: str) -> 
         pass
 
 
-def _list_steps(subject: Subject, id: str) -> tuple[str, list[ErasureStep]]:
-    return _plan_asset(id) if subject == "asset" else _plan_key(id)
-
-
-def _sum_up(counts: Iterable[tuple[str, audit.Operation, int]]) -> list[audit.AuditChange]:
-    """Return a change for each collection and operation, without ids."""
+def _sum_up(counts: Iterable[tuple[ErasureStep, int]]) -> list[audit.AuditChange]:
     totals = Counter[tuple[str, audit.Operation]]()
-    for name, operation, count in counts:
-        totals[name, operation] += count
+    for step, count in counts:
+        totals[step.collection, step.operation] += count
     return [audit.AuditChange(*each, count, []) for each, count in totals.items() if count]
 
 
@@ -107,96 +116,68 @@ async def _check_unused(
         raise ErasureRefusedError(f"{id!r} is in use: first, floorgate {_REMEDIES[kind]} {id}")
 
 
-async def _list_mentions(database: driver.Database, id: str) -> list[str]:
-    is_in_text = {"$gte": [{"$indexOfBytes": ["$text", {"$literal": id}]}, 0]}
-    mentions = []
-    for name in (ENDPOINTS_COLLECTION, DOCUMENTS_COLLECTION):
-        found = database[name].find({"$expr": is_in_text}, {"_id": 1})
-        mentions += [f"{name}: {each['_id']}" for each in await found.to_list(None)]
-    return mentions
-
-
-def _plan_asset(id: str) -> tuple[str, list[ErasureStep]]:
+def _plan_for_asset(id: str) -> tuple[str, list[ErasureStep]]:
     has_asset: Document = {"asset_ids": {"$eq": id}}
-    is_of_key: Document = {"$regex": r"^key\."}
     # A record lists so many assets and no more: this one may be among the others.
     is_full = {
         f"asset_ids.{audit.MAX_LISTED_IDS - 1}": {"$exists": True},
         "changes.ids": {"$ne": []},
+        "action": {"$not": {"$regex": r"^key\."}},
     }
-    others = {"asset_ids": _without(id, "$asset_ids")}
-    rights = {name: _without_asset(id, f"$$this.{name}") for name in ("before", "after")}
-    nothing: Document = {"ids": [], "before": None, "after": None}
-    log = audit.AUDIT_COLLECTION
+
+    def forget_id(owner: Any) -> Any:
+        if not owner or not owner.get("asset_ids"):  # of a key: all assets
+            return owner
+        return owner | {"asset_ids": [each for each in owner["asset_ids"] if each != id]}
+
+    def forget_in_change(change: Document) -> Document:
+        return change | {name: forget_id(change[name]) for name in ("before", "after")}
+
+    def forget(record: Document) -> Document:
+        record = forget_id(record)
+        nothing: Document = {"ids": [], "before": None, "after": None}
+        if record["action"].startswith("key."):
+            return record | {"changes": [*map(forget_in_change, record["changes"])]}
+        # Nothing says any longer which ids are those of the asset.
+        changes = [each | nothing for each in record["changes"]]
+        return record | {"changes": changes, "target": record["target"] | {"ids": [ERASED]}}
+
     return ASSETS.name, [
-        ErasureStep(TOMBSTONES.name, "removed", {"asset_id": {"$eq": id}}),
-        ErasureStep(api_keys.KEYS_COLLECTION, "updated", has_asset, [{"$set": others}]),
-        ErasureStep(
-            log,
-            "updated",
-            {**has_asset, "action": is_of_key},
-            [{"$set": others | _in_changes(rights)}],
-        ),
-        ErasureStep(  # which ids are those of the asset, nothing says any longer
-            log,
-            "updated",
-            {"$or": [has_asset, is_full], "action": {"$not": is_of_key}},
-            [{"$set": others | {"target.ids": [ERASED]} | _in_changes(nothing)}],
-        ),
+        ErasureStep(TOMBSTONES.name, {"asset_id": {"$eq": id}}),
+        ErasureStep(api_keys.KEYS_COLLECTION, has_asset, forget_id),
+        ErasureStep(audit.AUDIT_COLLECTION, {"$or": [has_asset, is_full]}, forget),
     ]
 
 
-def _plan_key(id: str) -> tuple[str, list[ErasureStep]]:
-    is_key, literal = {"$eq": id}, {"$literal": id}
-    renamed = {"$cond": [{"$eq": ["$$this", literal]}, ERASED, "$$this"]}
-    nothing = {"ids": [ERASED], "before": None, "after": None}
-    log = audit.AUDIT_COLLECTION
+def _plan_for_key(id: str) -> tuple[str, list[ErasureStep]]:
+    is_key = {"$eq": id}
+    is_named = {"$or": [{name: is_key} for name in ("actor.id", "target.ids", "changes.ids")]}
+
+    def forget_in(named: Document) -> Document:
+        ids = [ERASED if each == id else each for each in named["ids"]]
+        return named if id not in named["ids"] else named | {"ids": ids}
+
+    def forget(record: Document) -> Document:
+        if record["actor"]["id"] == id:
+            actor = {"type": "key", "id": ERASED, "name": ERASED}
+            record = record | {"actor": actor, "client_address": ERASED, "request_id": ERASED}
+        nothing: Document = {"before": None, "after": None}
+        changes = [
+            forget_in(each) | (nothing if id in each["ids"] else {}) for each in record["changes"]
+        ]
+        return record | {"target": forget_in(record["target"]), "changes": changes}
+
     return api_keys.KEYS_COLLECTION, [
-        ErasureStep(api_keys.KEYS_COLLECTION, "removed", {"_id": is_key}),
-        ErasureStep(api_keys.USES_COLLECTION, "removed", {"_id": is_key}),
+        ErasureStep(api_keys.KEYS_COLLECTION, {"_id": is_key}),
+        ErasureStep(api_keys.USES_COLLECTION, {"_id": is_key}),
         ErasureStep(
             api_keys.KEYS_COLLECTION,
-            "updated",
             {"replaced_by_id": is_key},
-            [{"$set": {"replaced_by_id": ERASED}}],
+            lambda _: {"replaced_by_id": ERASED},
         ),
-        ErasureStep(
-            LEASE_COLLECTION, "updated", {"started_by.actor": is_key}, [{"$unset": "started_by"}]
-        ),
-        ErasureStep(
-            log,
-            "updated",
-            {"actor.id": is_key},
-            [{"$set": dict.fromkeys(("actor.id", "actor.name", *_ORIGIN_FIELDS), ERASED)}],
-        ),
-        ErasureStep(
-            log,
-            "updated",
-            {"$or": [{"target.ids": is_key}, {"changes.ids": is_key}]},
-            [
-                {
-                    "$set": {
-                        "target.ids": {"$map": {"input": "$target.ids", "in": renamed}},
-                        **_in_changes({"$cond": [{"$in": [literal, "$$this.ids"]}, nothing, {}]}),
-                    }
-                }
-            ],
-        ),
+        ErasureStep(LEASE_COLLECTION, {"started_by.actor": is_key}, lambda _: {"started_by": {}}),
+        ErasureStep(audit.AUDIT_COLLECTION, is_named, forget),
     ]
 
 
-def _in_changes(fields: Document) -> Document:
-    """Return how the changes of a record get these fields."""
-    merged = {"$mergeObjects": ["$$this", fields]}
-    return {"changes": {"$map": {"input": "$changes", "in": merged}}}
-
-
-def _without(id: str, ids: str) -> Document:
-    return {"$filter": {"input": ids, "cond": {"$ne": ["$$this", {"$literal": id}]}}}
-
-
-def _without_asset(id: str, rights: str) -> Document:
-    """Return what a key was or is, if its assets are listed there without this one."""
-    others = {"asset_ids": _without(id, f"{rights}.asset_ids")}
-    is_listed = {"$isArray": f"{rights}.asset_ids"}
-    return {"$cond": [is_listed, {"$mergeObjects": [rights, others]}, rights]}
+_PLANS = {"asset": _plan_for_asset, "key": _plan_for_key}

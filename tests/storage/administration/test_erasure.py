@@ -2,9 +2,11 @@
 
 import json
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from storage.administration import api_keys, audit
@@ -55,6 +57,8 @@ async def key(database: Any, tmp_path: Path) -> str:
     """A key that has seen both assets, and has changed units of both. One of them is removed."""
     await import_bundles(database, [write_arrays(tmp_path / f"{ASSET}.json", BUNDLE)])
     key = await create_key(database, ASSET, OTHER)
+    limited = partial(msgspec.structs.replace, asset_ids=[OTHER])
+    await api_keys.update_api_key(database, key, limited)
     await assign(database, f"{ASSET}-101", ASSET, key)
     await assign(database, "v1", OTHER, key)
     changes = ChangeRequest(removed_kind="asset", removed_keys=(ASSET,), limit=RemovalLimit(None))
@@ -75,12 +79,15 @@ async def test_nothing_names_an_erased_asset(database: Any, key: str) -> None:
         "records.removed",
         "attributes.assigned",
         "attributes.assigned",
+        "key.updated",
         "key.created",
         "catalog.imported",
     ]
     by_action = {each.action: each for each in records}
     assert by_action["key.created"].target.ids == [key]
     assert by_action["key.created"].asset_ids == [OTHER]
+    [updated] = by_action["key.updated"].changes
+    assert (updated.before, updated.after) == ({"asset_ids": [OTHER]}, {"asset_ids": [OTHER]})
     assert by_action["catalog.imported"].target.ids == [ERASED]
     counts = {each.kind: each.count for each in by_action["catalog.imported"].changes}
     assert counts["units"] == len(BUNDLE["units"])
