@@ -296,16 +296,17 @@ class StreamThread:
             self._ended_at = None
 
     def _run(self) -> None:
-        pause = RETRY_SECONDS
+        pause = RETRY_SECONDS / 2
         while not self.stopping.is_set():
+            before = self._began_at
             try:
                 self._follow()
             except Exception as error:  # also of an event that cannot be decoded
                 self._note_end(error)
-            if time.monotonic() - self._began_at > MAX_RETRY_SECONDS:
-                pause = RETRY_SECONDS
+            lasted = time.monotonic() - self._began_at if self._began_at != before else 0.0
+            is_first = lasted > MAX_RETRY_SECONDS
+            pause = RETRY_SECONDS if is_first else min(2 * pause, MAX_RETRY_SECONDS)
             self._wait(pause)
-            pause = min(2 * pause, MAX_RETRY_SECONDS)
 
     def _note_end(self, error: Exception) -> None:
         if self.stopping.is_set():

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -22,7 +23,7 @@ from storage.cache.change_feed import (
 )
 from storage.cache.read_set import Read, key_tag, whole
 from storage.errors import ChangesExpiredError
-from storage.mongo import change_stream, driver
+from storage.mongo import change_stream, driver, topology
 from storage.records.paging import KeyRange
 from tests.storage.cache.conftest import ChangesInMemory
 from tests.storage.mongo.replica_set_of_three import ReplicaSet
@@ -176,6 +177,29 @@ async def test_the_feed_tries_again_if_it_cannot_connect(
         assert followed.take_snapshot() is None
         may_connect.set()
         await wait_for_snapshot(followed)
+
+
+def test_each_try_waits_twice_as_long_until_a_stream_has_lasted() -> None:
+    client: Any = SimpleNamespace(primary=("a", 1))
+    topology.describe(client, topology.Deployment.at("mongodb://a:1"))
+    pauses = list[float]()
+
+    def follow() -> None:
+        if len(pauses) == 7:
+            thread.note_begin(client)
+            thread._began_at -= 60
+        raise AutoReconnect("away")
+
+    def wait(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 9:
+            thread.stop()
+
+    thread = change_stream.StreamThread(client, "test", follow)
+    thread._wait = wait  # type: ignore[method-assign]
+    thread.start()
+    thread.join()
+    assert pauses == [0.2, 0.4, 0.8, 1.6, 3.2, 3.2, 3.2, 0.2, 0.4]
 
 
 def test_a_snapshot_is_the_same_object_until_something_changes(feed: ChangesInMemory) -> None:
