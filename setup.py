@@ -13,8 +13,8 @@ from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).parent
 FILES = (
-    *("*.md", "LICENSE", "docker-compose.yml", "docs/**/*", "clients/**/*"),
-    *("samples/*/*.[!p]*", "samples/imdf/*/*"),
+    *("*.md", "LICENSE", "Dockerfile", "docker-compose.yml", "docs/**/*", "clients/**/*"),
+    *("samples/*/*.[!p]*", "samples/deployment/Caddyfile", "samples/imdf/*/*"),
     *("schema/schema.graphql", "storage/bundles/bundle.schema.json"),
 )
 LEFT_OUT = {"CONTRIBUTING.md", "node_modules", "__pycache__"}

@@ -22,6 +22,7 @@ from tools.audit.__main__ import (
 from tools.audit.locks import read_npm_lock, read_python_lock
 from tools.audit.programs import CannotWorkError, find_program
 from tools.audit.sbom import check, write_sboms
+from tools.audit.servers import CATALOG, EMBEDDED, Server, audit_servers, find_servers
 from tools.audit.vulnerabilities import audit_npm, audit_python
 from tools.mutants.places import Place, choose_places, find_places, plant
 from tools.mutants.reach import Reach, add_probes, order_tests
@@ -313,6 +314,37 @@ def test_a_bill_of_materials_that_differs_from_the_lock_file_is_an_error(
 
 
 @pytest.mark.slow
+def answer_of_osv(servers: list[Server]) -> dict[str, Any]:
+    """What OSV answers, in its form, if it knows of two vulnerabilities."""
+    known = {
+        EMBEDDED: [{"id": "BIT-mongodb-2025-14847", "modified": "2026-01-02T03:04:05Z"}],
+        Server("mongodb", "8.0.21"): [{"id": "BIT-mongodb-2026-9740", "modified": "2026-06-01"}],
+    }
+    return {"results": [{"vulns": known[each]} if each in known else {} for each in servers]}
+
+
+def test_the_servers_of_images_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = find_servers()
+    assert {server.name for server in servers} == set(CATALOG.values())
+    number, found, note = audit_servers(answer_of_osv)
+    assert (number, found) == (len(servers), [])
+    assert note == "the embedded MongoDB 6.0.5 has 1 (SECURITY.md)"
+    monkeypatch.setattr("tools.audit.servers.find_servers", lambda: [Server("mongodb", "8.0.21")])
+    assert audit_servers(answer_of_osv)[1] == ["mongodb 8.0.21: BIT-mongodb-2026-9740"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({}, "OSV answered for 0 of"),
+        ({"results": [{}] * (1 + len(find_servers()))}, "does not know that MongoDB 6.0.5"),
+    ],
+)
+def test_a_silent_osv_is_no_passed_audit(answer: dict[str, Any], reason: str) -> None:
+    with pytest.raises(CannotWorkError, match=reason):
+        audit_servers(lambda _: answer)
+
+
 @pytest.mark.skipif(find_program("cyclonedx-py") is None, reason="make audit installs cyclonedx-py")
 def test_each_pinned_package_is_in_a_bill_with_hashes(tmp_path: Path) -> None:
     python, pages = (json.loads(file.read_text()) for file in write_sboms(tmp_path / "sbom"))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tools.audit.programs import ROOT, CannotWorkError
 from tools.audit.sbom import write_sboms
+from tools.audit.servers import audit_servers
 from tools.audit.vulnerabilities import audit_npm, audit_python
 
 
@@ -72,6 +73,14 @@ def look_up(audit: Callable[[], tuple[int, list[str]]]) -> Result:
     return Result(PASSED, f"{number} packages")
 
 
+def look_up_servers() -> Result:
+    """Look up the servers of images, and the embedded MongoDB."""
+    number, found, note = audit_servers()
+    if found:
+        return Result(FAILED, f"{len(found)} vulnerabilities; {note}", "\n".join(found))
+    return Result(PASSED, f"{number} servers; {note}")
+
+
 def check_sboms() -> Result:
     """Write the software bills of materials, which checks them."""
     with TemporaryDirectory() as folder:
@@ -89,6 +98,7 @@ AUDITS: dict[str, Audit] = {
     "bandit": run_bandit,
     "pip-audit": lambda: look_up(audit_python),
     "npm audit": lambda: look_up(audit_npm),
+    "servers": look_up_servers,
     "SBOM": check_sboms,
     "SECURITY.md": lambda: run_tests("tests/test_doc_pages.py"),
 }
