@@ -160,17 +160,21 @@ class Gateway(Application):
         """Return what the application is doing and has done, from any thread."""
         counts = self.executor.counters.counts
         snapshot: metrics.Snapshot = {
-            metrics.IN_FLIGHT: {(): self.admission.in_flight},
-            metrics.ADMITTED: {(): self.admission.admitted},
-            metrics.REJECTED: {(limit,): n for limit, n in {**self.admission.rejected}.items()},
-            metrics.OPERATIONS: {(name,): n for name, n in counts._asdict().items()},
-            metrics.IMPORTS_RUNNING: {(): count_without_deadline("import")},
-            metrics.SUBSCRIPTIONS: {(): len(self.streams.subscriptions)},
-            metrics.IMPORTS: {},
-            metrics.MAPS: {},
+            "requests_in_flight": {(): self.admission.in_flight},
+            "requests_admitted_total": {(): self.admission.admitted},
+            "requests_rejected_total": {
+                (limit,): n for limit, n in {**self.admission.rejected}.items()
+            },
+            "operations_total": {(name,): n for name, n in counts._asdict().items()},
+            "imports_running": {(): count_without_deadline("import")},
+            "subscriptions": {(): len(self.streams.subscriptions)},
+            "imports_total": {},
+            "maps_processed_total": {},
         }
         for (kind, outcome), n in {**ended_without_deadline}.items():
-            snapshot[metrics.IMPORTS if kind == "import" else metrics.MAPS][(outcome,)] = n
+            snapshot["imports_total" if kind == "import" else "maps_processed_total"][
+                (outcome,)
+            ] = n
         return snapshot | (self._observed.read_metrics() if self._observed else {})
 
     def end_streams(self) -> None:

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 import click
 from click.core import ParameterSource
 
-from gateway.server.config import Address
 from gateway.server.logs import LogFormat
 from schema.query_limits import QueryLimits
 from storage.mongo.connection import (
@@ -32,6 +31,7 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("json", "text")
 _LIMITS = QueryLimits()
 _BASE_URL = re.compile(r"https://[^\s?#@\\<>\"]+")
+_HOST = re.compile(r"\[[^]]+\]|[^][:]+")
 BYTES_PER_MB = 1_000_000
 POSITIVE_COUNT = click.IntRange(min=1)
 COUNT_OR_ZERO = click.IntRange(min=0)
@@ -123,18 +123,11 @@ def _parse_base_url(text: str) -> str:
     return text.rstrip("/")
 
 
-def parse_address(text: str) -> Address:
-    """Return the host and the port of an address. Raises ValueError.
-
-    >>> parse_address("[::1]:9090")
-    Address(host='::1', port=9090)
-    """
+def _parse_metrics_address(text: str) -> str:
     host, _, port = text.rpartition(":")
-    is_bracketed = host.startswith("[") and host.endswith("]")
-    is_port = port.isascii() and port.isdigit() and int(port) < 1 << 16
-    if not (host and is_port and is_bracketed == (":" in host)):
+    if _HOST.fullmatch(host) is None or not (port.isdecimal() and int(port) < 1 << 16):
         raise ValueError("must be an address such as 127.0.0.1:9090 or [::1]:9090")
-    return Address(host[1:-1] if is_bracketed else host, int(port))
+    return text
 
 
 def _setting(default: Any, param_type: Any, help_text: str, *, is_secret: bool = False) -> Any:
@@ -172,9 +165,9 @@ class Settings:
     )
     host: str = _setting("127.0.0.1", str, "Address to listen on.")
     port: int = _setting(8443, click.IntRange(0, 65535), "Port to listen on; 0 takes a free one.")
-    metrics_address: Address | None = _setting(
+    metrics_address: str | None = _setting(
         None,
-        Parsed("host:port", parse_address),
+        Parsed("host:port", _parse_metrics_address),
         "Address at which metrics for Prometheus are served, without a key.",
     )
     base_url: str | None = _setting(

@@ -67,23 +67,27 @@ class GatewayState:
         in_use, idle = driver.count_connections(client)
         pools = {"drawings": self.drawing_pool.state, "maps": self.processing_pool.state}
         snapshot: Snapshot = {
-            metrics.MONGODB_CONNECTIONS: {("in_use",): in_use, ("idle",): idle},
-            metrics.RETRIES: _by_label(driver.count_retries(client)),
-            metrics.INTERRUPTIONS: _by_label(stream.interruptions if stream else {}),
-            metrics.PROCESSES: {
+            "mongodb_connections": {("in_use",): in_use, ("idle",): idle},
+            "mongodb_retries_total": _by_label(driver.count_retries(client)),
+            "change_stream_interruptions_total": _by_label(stream.interruptions if stream else {}),
+            "processes": {
                 (name, state): count
                 for name, pool in pools.items()
                 for state, count in (("busy", pool.busy), ("idle", pool.idle))
             },
-            metrics.WAITING: {(name,): pool.waiting for name, pool in pools.items()},
+            "drawings_waiting": {(name,): pool.waiting for name, pool in pools.items()},
         }
         if (lag_seconds := self.change_feed.get_lag_seconds()) is not None:
-            snapshot[metrics.STREAM_LAG] = {(): lag_seconds}
+            snapshot["change_stream_lag_seconds"] = {(): lag_seconds}
         for name, cache in {**NAMED}.items():
-            for counter, value in cache.counters._asdict().items():
-                family = metrics.CACHE_FAMILIES[counter]
-                if counter != "size_bytes" or cache.is_weighed:
-                    snapshot.setdefault(family, {})[(name,)] = value
+            *counts, entries, size_bytes = cache.counters
+            for kind, n in zip(
+                ("hits", "misses", "invalidations", "evictions"), counts, strict=True
+            ):
+                snapshot.setdefault(f"cache_{kind}_total", {})[name,] = n
+            snapshot.setdefault("cache_entries", {})[name,] = entries
+            if cache.is_weighed:
+                snapshot.setdefault("cache_bytes", {})[name,] = size_bytes
         children = [pid for pool in pools.values() for pid in pool.pids]
         return snapshot | metrics.counters.measure_processes(children)
 

@@ -175,17 +175,6 @@ MAX_LONG_TASK_SECONDS = 7200
 """The time for imports and for processing of maps after a reload; processing takes less."""
 
 
-class Address(NamedTuple):
-    """An address to listen on."""
-
-    host: str
-    port: int
-    """0 takes a free one."""
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
 class WorkerOrders(NamedTuple):
     """The data that the supervisor pickles to a worker's standard input.
 
@@ -199,7 +188,7 @@ class WorkerOrders(NamedTuple):
     slot: CounterSlot
     arrivals: int
     metrics: int | None = None
-    """The socket on which the worker is asked for its metrics; None if nobody asks."""
+    """The socket on which the worker is asked for its metrics; None from a release without."""
 
 
 def max_stop_seconds(server_config: ServerConfig) -> int:

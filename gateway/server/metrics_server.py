@@ -19,7 +19,6 @@ from prometheus_client.exposition import choose_encoder
 
 from gateway import metrics
 from gateway.metrics import Snapshot, Total
-from gateway.server.config import Address
 
 ANSWER_SECONDS = 1.0
 """How long a worker has to answer; then its last answer counts."""
@@ -29,7 +28,8 @@ MAX_CONNECTIONS = 8
 """Connections at a time; further ones are closed."""
 MAX_HEAD_BYTES = 8 << 10
 EXIT_REASONS = ("reload", "start_failed", "killed", "exited")
-_PATH = b"/metrics"
+_ENDED = 0
+"""Stands for the workers that have ended, among the ids of processes."""
 
 
 class _Worker:
@@ -39,85 +39,72 @@ class _Worker:
         self.last = last
         self._channel = channel
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-        self._answer: asyncio.Task[None] | None = None
+        self._answer: asyncio.Task[bool] | None = None
         """The reading of an answer, which may have taken too long for the scrape that asked."""
-        self._question = 0
 
     async def ask(self) -> None:
         """Have `last` renewed, if the worker answers in time."""
         if self._answer is None or self._answer.done():
-            self._answer = asyncio.create_task(self._ask())
+            self._answer = asyncio.create_task(self._read(is_asked=True))
         await asyncio.wait([self._answer], timeout=ANSWER_SECONDS)
-
-    async def _ask(self) -> None:
-        with suppress(OSError, asyncio.IncompleteReadError):  # it has ended
-            reader, writer = await self._open()
-            self._question = self._question % 255 + 1
-            writer.write(bytes([self._question]))
-            # The previous program may have asked too, and not have seen the answer.
-            while await self._read(reader) != self._question:
-                pass
-
-    async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        if self._streams is None:
-            self._streams = await asyncio.open_connection(sock=self._channel)
-        return self._streams
-
-    async def _read(self, reader: asyncio.StreamReader) -> int:
-        length, question = metrics.read_prefix(await reader.readexactly(metrics.PREFIX_BYTES))
-        self.last = metrics.decode(await reader.readexactly(length))
-        return question
 
     async def finish(self) -> None:
         """Read what the worker has still sent before its end."""
-        with suppress(OSError, asyncio.IncompleteReadError, TimeoutError):
+        with suppress(TimeoutError):
             async with asyncio.timeout(ANSWER_SECONDS):
                 if self._answer is not None:
                     await self._answer
-                reader, _ = await self._open()
-                while True:
-                    await self._read(reader)
-        if self._streams is not None:
-            self._streams[1].close()
+                while await self._read(is_asked=False):
+                    pass
+
+    async def _read(self, *, is_asked: bool) -> bool:
+        """Read a snapshot, and return whether there was one."""
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(sock=self._channel)
+        reader, writer = self._streams
+        try:
+            if is_asked:
+                writer.write(b"?")
+            length = metrics.read_length(await reader.readexactly(metrics.LENGTH_BYTES))
+            self.last = metrics.decode(await reader.readexactly(length))
+        except (OSError, asyncio.IncompleteReadError):  # it has ended
+            writer.close()
+            return False
+        return True
 
 
 class MetricsServer:
-    """Serves `/metrics`. All methods but `run` are called by the supervisor's thread."""
+    """Serves `/metrics`. Its public methods are for the supervisor's thread."""
 
-    def __init__(
-        self,
-        address: Address,
-        listeners: Sequence[socket.socket],
-        totals: int | None = None,
-    ) -> None:
-        """Serve on these sockets. Begin with the totals that another one has written to a file."""
-        self.address = address
-        self.listeners = listeners
+    def __init__(self, listeners: Sequence[socket.socket], totals: int | None) -> None:
+        """Serve on these sockets. Begin with what the program before has written to a file."""
+        self._listeners = listeners
         self._loop = asyncio.new_event_loop()
         self._names: set[str] = set()
         self._ended = Total(self._names)
         """The sum of what has been counted by workers that have ended."""
         # A series that begins at 0 shows also the first increase.
-        self._ended.add({metrics.WORKER_EXITS: {(reason,): 0 for reason in EXIT_REASONS}})
-        self._workers: dict[int, _Worker] = {}
-        self._left: dict[int, Snapshot] = {}
+        self._ended.add({"worker_exits_total": {(reason,): 0 for reason in EXIT_REASONS}})
+        self._left = {} if totals is None else _read_totals(totals)
         """What the previous program knew of workers that go on."""
+        self._ended.add(self._left.pop(_ENDED, {}))
+        self._workers: dict[int, _Worker] = {}
         self._collection: asyncio.Task[Total] | None = None
         self._connections = 0
-        self._describe: Callable[[], Snapshot] = dict
-        self.is_handing_over = False
-        """True if no worker is asked: the program may be replaced before the answer."""
-        if totals is not None:
-            ended, self._left = _read_totals(totals)
-            self._ended.add(ended)
-        build: metrics.Values = {(metadata.version("floorgate"), platform.python_version()): 1.0}
-        self._build: Snapshot = {metrics.BUILD: build}
+        self._count_workers: Callable[[], dict[str, int]] = dict
+        build = metadata.version("floorgate"), platform.python_version()
+        self._build: Snapshot = {"build_info": {build: 1}}
 
-    def start(self, describe: Callable[[], Snapshot]) -> None:
-        """Serve in a thread. `describe` tells, in that thread, what the supervisor knows."""
-        self._describe = describe
+    @property
+    def descriptors(self) -> list[int]:
+        """The descriptors of the listeners."""
+        return [listener.fileno() for listener in self._listeners]
+
+    def start(self, count_workers: Callable[[], dict[str, int]]) -> None:
+        """Serve in a thread, where `count_workers` tells how many workers are in which state."""
+        self._count_workers = count_workers
         for gone in self._left.values():
-            self._ended.add(gone, only_counts=True)
+            self._ended.add(gone, has_ended=True)
         threading.Thread(target=self._run, name="metrics", daemon=True).start()
 
     def add(self, pid: int, channel: socket.socket) -> None:
@@ -129,14 +116,12 @@ class MetricsServer:
         """Keep what a worker has counted, which has ended."""
         asyncio.run_coroutine_threadsafe(self._remove(pid, reason), self._loop)
 
-    def write_totals(self) -> int:
-        """Return a file in memory with all totals, for the program that replaces this one.
-
-        Raises TimeoutError if that takes too long.
-        """
-        self.is_handing_over = True
+    def write_totals(self) -> int | None:
+        """Return a file in memory for the program that replaces this one; None if it fails."""
         writing = asyncio.run_coroutine_threadsafe(self._write_totals(), self._loop)
-        return writing.result(2 * ANSWER_SECONDS)
+        with suppress(TimeoutError):
+            return writing.result(2 * ANSWER_SECONDS)
+        return None
 
     # In the thread
 
@@ -147,7 +132,7 @@ class MetricsServer:
         self._loop.run_until_complete(self._serve())
 
     async def _serve(self) -> None:
-        for listener in self.listeners:
+        for listener in self._listeners:
             await asyncio.start_server(self._respond, sock=listener, limit=MAX_HEAD_BYTES)
         await self._loop.create_future()
 
@@ -169,7 +154,7 @@ class MetricsServer:
     async def _build_response(self, head: bytes) -> bytes:
         request, *lines = head.split(b"\r\n")
         method, _, target = request.partition(b" ")
-        if target.partition(b" ")[0].partition(b"?")[0] != _PATH:
+        if target.partition(b" ")[0].partition(b"?")[0] != b"/metrics":
             return _format(b"404 Not Found", b"text/plain", b"Only /metrics is here\n")
         if method != b"GET":
             return _format(b"405 Method Not Allowed\r\nAllow: GET", b"text/plain", b"Use GET\n")
@@ -182,14 +167,12 @@ class MetricsServer:
 
     async def _collect(self) -> Total:
         """Return the sum of all workers, those of the past included."""
-        if not self.is_handing_over:
-            await self._ask_all()
-        total = Total(self._names)
-        total.add(self._ended.values)
-        for worker in self._workers.values():
-            total.add(worker.last)
-        for own in (metrics.counters.measure_processes(), self._describe(), self._build):
-            total.add(own)
+        await self._ask_all()
+        total, known = Total(self._names), [worker.last for worker in self._workers.values()]
+        workers: Snapshot = {"workers": {(k,): v for k, v in self._count_workers().items()}}
+        own = metrics.counters.measure_processes(), workers, self._build
+        for snapshot in (self._ended.values, *known, *own):
+            total.add(snapshot)
         return total
 
     async def _ask_all(self) -> None:
@@ -199,24 +182,23 @@ class MetricsServer:
         if (worker := self._workers.get(pid)) is not None:
             await worker.finish()
             del self._workers[pid]
-            self._ended.add(worker.last, only_counts=True)
-        self._ended.add({metrics.WORKER_EXITS: {(reason,): 1}})
+            self._ended.add(worker.last, has_ended=True)
+        self._ended.add({"worker_exits_total": {(reason,): 1}})
 
     async def _write_totals(self) -> int:
-        await self._ask_all()  # so that no answer is half read
-        known = {pid: metrics.encode(worker.last) for pid, worker in self._workers.items()}
+        await self._ask_all()  # so that no answer is on its way
+        known = {pid: worker.last for pid, worker in self._workers.items()}
         descriptor = os.memfd_create("floorgate-metrics")
-        content = msgspec.msgpack.encode((metrics.encode(self._ended.values), known))
         with os.fdopen(os.dup(descriptor), "wb") as file:
-            file.write(content)
+            file.write(msgspec.msgpack.encode({_ENDED: self._ended.values, **known}))
         return descriptor
 
 
-def _read_totals(descriptor: int) -> tuple[Snapshot, dict[int, Snapshot]]:
+def _read_totals(descriptor: int) -> dict[int, Snapshot]:
     with os.fdopen(descriptor, "rb") as file:
         file.seek(0)
-        ended, known = msgspec.msgpack.decode(file.read(), type=tuple[bytes, dict[int, bytes]])
-    return metrics.decode(ended), {pid: metrics.decode(each) for pid, each in known.items()}
+        totals: dict[int, Snapshot] = msgspec.msgpack.decode(file.read(), type=dict[int, Snapshot])
+    return totals
 
 
 def _format(status: bytes, media_type: bytes, body: bytes) -> bytes:

@@ -7,23 +7,18 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from gateway import rate_limits
 from gateway.errors import StartError, TlsError
 from gateway.server import logs, supervisor
-from gateway.server.config import Address, ServerConfig, SharedMemory
+from gateway.server.config import ServerConfig, SharedMemory
 from gateway.server.supervisor import Handover, Supervisor, measure_shared_memory
 from storage.mongo import shared_memory
 
-if TYPE_CHECKING:
-    from gateway.server.metrics_server import MetricsServer
-
 _MAX_PORT = 65_535
 _DEFAULT_PORT = 8443
-_METRICS_PORT = 9090
 _logger = logging.getLogger("floorgate.server")
 
 
@@ -53,7 +48,7 @@ def serve(
     port: int = _DEFAULT_PORT,
     listeners: Sequence[socket.socket] = (),
     workers: int = 1,
-    metrics_address: Address | None = None,
+    metrics_address: str | None = None,
     metrics_listeners: Sequence[socket.socket] = (),
     on_ready: Callable[[str], None] = announce_ready,
     fixed_options: Mapping[str, str] | None = None,
@@ -68,6 +63,7 @@ def serve(
     and without calling `on_ready` again.
     """
     fixed_options = {"--host": host, "--port": str(port), **(fixed_options or {})}
+    fixed_options["--metrics-address"] = metrics_address or "none"
     try:
         predecessor = supervisor.receive_handover()
         is_check = predecessor is not None and predecessor.is_check
@@ -85,9 +81,18 @@ def serve(
             for listener in listeners:
                 stack.enter_context(listener)
             url = _format_url(server_config, host, listeners[0].getsockname()[1])
-            metrics_listeners = metrics_listeners or get_metrics_listeners(
-                predecessor, metrics_address
-            )
+            metrics_server = None
+            if metrics_address is not None:
+                from gateway.server.metrics_server import MetricsServer  # it takes memory
+
+                shared = metrics_listeners or get_metrics_listeners(predecessor, metrics_address)
+                metrics_server = MetricsServer(
+                    shared, predecessor.metrics_totals if predecessor else None
+                )
+                _logger.info(
+                    "Metrics are served on http://%s/metrics",
+                    _format_address(*shared[0].getsockname()[:2]),
+                )
             return Supervisor(
                 server_config,
                 listeners,
@@ -95,9 +100,7 @@ def serve(
                 on_ready=lambda: on_ready(url),
                 fixed_options=fixed_options,
                 predecessor=predecessor,
-                metrics_server=_create_metrics_server(
-                    predecessor, metrics_address, metrics_listeners
-                ),
+                metrics_server=metrics_server,
             ).run()
     except (StartError, TlsError) as error:
         logging.shutdown()  # flush, so that the error is the last line
@@ -110,7 +113,7 @@ def _check_start(
     predecessor: Handover,
     fixed_options: Mapping[str, str],
     workers: int,
-    metrics_address: Address | None,
+    metrics_address: str | None,
 ) -> None:
     """Raise StartError or TlsError if this program cannot take over from another."""
     from gateway.server import tls  # only here: a supervisor takes less memory without
@@ -125,8 +128,8 @@ def _check_start(
         os.close(descriptor)
     if server_config.log_file is not None:
         logs.check_log_file(server_config.log_file)
-    if predecessor.metrics is None or metrics_address != predecessor.metrics.address:
-        for listener in open_metrics_listeners(metrics_address):
+    if not predecessor.metrics_listeners:
+        for listener in get_metrics_listeners(predecessor, metrics_address):
             listener.close()
     server_config.create_application(SharedMemory.for_single_process())
     if server_config.certificate is not None:  # the application may have created it
@@ -144,50 +147,24 @@ def get_listeners(predecessor: Handover | None, host: str, port: int) -> list[so
     return supervisor.take_listeners() or open_listeners(host, port)
 
 
-def get_metrics_listeners(
-    predecessor: Handover | None, address: Address | None
-) -> list[socket.socket]:
-    """Return the sockets of the previous program, if metrics had this address, or open new ones.
+def get_metrics_listeners(predecessor: Handover | None, address: str | None) -> list[socket.socket]:
+    """Return the sockets of the previous program, or bind new ones if there is an address.
 
-    Raises StartError, but not after a reload: the service goes on, without metrics.
+    Raises StartError.
     """
-    before = None if predecessor is None else predecessor.metrics
-    if before is not None and before.address == address:
-        return [socket.socket(fileno=descriptor) for descriptor in before.listeners]
-    for descriptor in () if before is None else before.listeners:
-        os.close(descriptor)
-    try:
-        return open_metrics_listeners(address)
-    except StartError as error:
-        if predecessor is None:
-            raise
-        click.echo(f"Error: {error}", err=True)
+    if address is None:
         return []
+    if predecessor is not None and predecessor.metrics_listeners:
+        return [socket.socket(fileno=descriptor) for descriptor in predecessor.metrics_listeners]
+    host, _, port = address.rpartition(":")
+    try:
+        return open_listeners(host.strip("[]"), int(port))
+    except StartError as error:
+        reason = str(error).partition(";")[0]
+        raise StartError(f"{reason}; choose another --metrics-address") from error
 
 
-def open_metrics_listeners(address: Address | None) -> list[socket.socket]:
-    """Bind sockets for metrics, if there is an address. Raises StartError."""
-    return [] if address is None else open_listeners(*address, option="--metrics-address")
-
-
-def _create_metrics_server(
-    predecessor: Handover | None, address: Address | None, listeners: Sequence[socket.socket]
-) -> "MetricsServer | None":
-    """Create what serves metrics, with the totals of the previous program."""
-    before = None if predecessor is None else predecessor.metrics
-    totals = None if before is None else before.totals
-    if address is None or not listeners:
-        if totals is not None:
-            os.close(totals)
-        return None
-    from gateway.server.metrics_server import MetricsServer  # only here: it takes memory
-
-    shown = address._replace(port=listeners[0].getsockname()[1])
-    _logger.info("Metrics are served on http://%s/metrics", shown)
-    return MetricsServer(address, listeners, totals)
-
-
-def open_listeners(host: str, port: int, option: str = "--port") -> list[socket.socket]:
+def open_listeners(host: str, port: int) -> list[socket.socket]:
     """Bind a socket for each address of the host (`localhost` has two), on one port.
 
     A port in use is reported at once. The sockets listen when the first worker serves: until then
@@ -199,17 +176,16 @@ def open_listeners(host: str, port: int, option: str = "--port") -> list[socket.
     except (OSError, UnicodeError) as error:
         raise StartError(f"The host {host!r} is unknown: {error}") from error
     listeners: list[socket.socket] = []
-    for family, _, _, _, found in dict.fromkeys(addresses):
+    for family, _, _, _, address in dict.fromkeys(addresses):
         try:
-            listeners.append(_open_listener(family, (found[0], port, *found[2:])))
+            listeners.append(_open_listener(family, (address[0], port, *address[2:])))
         except OSError as error:
             if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT) and listeners:
                 continue  # `localhost` resolves to ::1 on machines without IPv6 too
             for listener in listeners:
                 listener.close()
-            address = Address(host, port)
-            reason = _explain_bind_error(error, address, option)
-            raise StartError(f"Cannot listen on {address}: {reason}") from error
+            reason = _explain_bind_error(error, port)
+            raise StartError(f"Cannot listen on {_format_address(host, port)}: {reason}") from error
         port = listeners[0].getsockname()[1]
     return listeners
 
@@ -227,32 +203,33 @@ def _open_listener(family: int, address: tuple[object, ...]) -> socket.socket:
     return listener
 
 
-def _explain_bind_error(error: OSError, address: Address, option: str) -> str | None:
-    """Return why an address cannot be listened on, with the option and the variable to change.
+def _explain_bind_error(error: OSError, port: int) -> str | None:
+    """Return why a port cannot be listened on, with the option and the variable to change.
 
-    >>> denied = OSError(errno.EACCES, "Permission denied")
-    >>> _explain_bind_error(denied, Address("127.0.0.1", 443), "--port")
+    >>> _explain_bind_error(OSError(errno.EACCES, "Permission denied"), 443)
     'permission denied; choose a port above 1023: --port 8443, or FLOORGATE_PORT=8443'
     """
-    is_main = option == "--port"
-    host, port = address
     match error.errno:
         case errno.EADDRINUSE:
-            port = port + 1 if port < _MAX_PORT else _DEFAULT_PORT
+            other = port + 1 if port < _MAX_PORT else _DEFAULT_PORT
             remedy = "the port is in use; stop what listens there, or choose another"
         case errno.EACCES:
-            port = _DEFAULT_PORT if is_main else _METRICS_PORT
+            other = _DEFAULT_PORT
             remedy = "permission denied; choose a port above 1023"
         case errno.EADDRNOTAVAIL:
-            host, option = "127.0.0.1", "--host" if is_main else option
-            remedy = "this machine does not have that address; choose another"
+            return (
+                "this machine does not have that address; choose another: --host 127.0.0.1, or"
+                " FLOORGATE_HOST=127.0.0.1"
+            )
         case _:
             return error.strerror
-    value = str(Address(host, port)) if not is_main else host if option == "--host" else str(port)
-    variable = f"FLOORGATE_{option[2:].replace('-', '_').upper()}"
-    return f"{remedy}: {option} {value}, or {variable}={value}"
+    return f"{remedy}: --port {other}, or FLOORGATE_PORT={other}"
 
 
 def _format_url(server_config: ServerConfig, host: str, port: int) -> str:
     scheme = "https" if server_config.certificate else "http"
-    return f"{scheme}://{Address(host, port)}"
+    return f"{scheme}://{_format_address(host, port)}"
+
+
+def _format_address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gateway import metrics, rate_limits
+from gateway import rate_limits
 from gateway.errors import StartError
-from gateway.metrics import Snapshot
 from gateway.server import logs
 from gateway.server.config import (
     EXIT_FORCED,
@@ -29,7 +28,6 @@ from gateway.server.config import (
     MAX_LONG_TASK_SECONDS,
     READY_MESSAGE,
     RETIRE_SIGNAL,
-    Address,
     ServerConfig,
     WorkerOrders,
     max_stop_seconds,
@@ -122,15 +120,7 @@ class WorkerState(msgspec.Struct):
     channel: int
     slot: int
     metrics: int | None = None
-
-
-class MetricsState(msgspec.Struct):
-    """Where metrics are served, and what has been counted."""
-
-    address: Address
-    listeners: list[int]
-    totals: int | None = None
-    """A file for `MetricsServer`; None if to check only."""
+    """None for a worker of a release without metrics."""
 
 
 class Handover(msgspec.Struct):
@@ -150,8 +140,9 @@ class Handover(msgspec.Struct):
     """The sizes of the write counter and of the arrival tables."""
     signals: list[int] = []
     """The signals that the previous program has received and not handled."""
-    metrics: MetricsState | None = None
-    """None if no metrics are served."""
+    metrics_listeners: list[int] = []
+    metrics_totals: int | None = None
+    """A file of `MetricsServer`."""
     is_check: bool = False
     """True if to check only if this program could take over."""
 
@@ -159,11 +150,10 @@ class Handover(msgspec.Struct):
     def descriptors(self) -> list[int]:
         """All that stay open from one program to the next."""
         channels = [worker.channel for worker in self.workers]
-        optional = [worker.metrics for worker in self.workers]
-        if self.metrics is not None:
-            optional += [*self.metrics.listeners, self.metrics.totals]
+        optional = [self.metrics_totals, *(worker.metrics for worker in self.workers)]
         used = [each for each in optional if each is not None]
-        return [*self.listeners, *channels, self.write_counter, self.arrivals, *used]
+        needed = [*self.listeners, *channels, self.write_counter, self.arrivals]
+        return needed + self.metrics_listeners + used
 
     def check_options(self, fixed_options: Mapping[str, str], workers: int) -> None:
         """Raise StartError if a program with these options cannot take over."""
@@ -337,14 +327,14 @@ class SupervisedWorker:
         process: "subprocess.Popen[bytes] | AdoptedProcess",
         channel: socket.socket,
         slot_number: int,
+        metrics_channel: socket.socket | None,
         message: bytes = b"",
-        metrics_channel: socket.socket | None = None,
     ) -> None:
         self.process = process
         self.channel = channel
         self.slot_number = slot_number
-        self.message = message
         self.metrics_channel = metrics_channel
+        self.message = message
         channel.setblocking(False)
 
     @classmethod
@@ -354,24 +344,21 @@ class SupervisedWorker:
         listeners: Sequence[socket.socket],
         slot: CounterSlot,
         arrivals_fd: int,
-        *,
-        has_metrics: bool,
     ) -> "SupervisedWorker":
         """Start a worker in a session of its own, which the terminal's Ctrl-C does not reach."""
         channel, worker_end = socket.socketpair()
-        metrics_channel, metrics_end = socket.socketpair() if has_metrics else (None, None)
+        metrics_channel, metrics_end = socket.socketpair()
         descriptors = [listener.fileno() for listener in listeners]
-        with worker_end, metrics_end or contextlib.nullcontext():
-            metrics_fd = None if metrics_end is None else metrics_end.fileno()
+        with worker_end, metrics_end:
+            ends = worker_end.fileno(), metrics_end.fileno()
             orders = WorkerOrders(
-                server_config, descriptors, worker_end.fileno(), slot, arrivals_fd, metrics_fd
+                server_config, descriptors, ends[0], slot, arrivals_fd, metrics=ends[1]
             )
-            inherited = [*descriptors, worker_end.fileno(), slot.descriptor, arrivals_fd]
             process = subprocess.Popen(
                 [sys.executable, "-P", "-c", WORKER_PROGRAM],
                 stdin=subprocess.PIPE,
                 stdout=sys.stderr.fileno(),  # standard output carries only the `ready` line
-                pass_fds=inherited if metrics_fd is None else [*inherited, metrics_fd],
+                pass_fds=[*descriptors, *ends, slot.descriptor, arrivals_fd],
                 start_new_session=True,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             )
@@ -380,14 +367,14 @@ class SupervisedWorker:
         # is reaped like any other.
         with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
             pipe.write(pickle.dumps(orders))
-        return cls(process, channel, slot.number, metrics_channel=metrics_channel)
+        return cls(process, channel, slot.number, metrics_channel)
 
     @classmethod
     def adopt(cls, state: WorkerState) -> "SupervisedWorker":
         """Return a worker that serves, and was started by the previous program."""
         process, channel = AdoptedProcess(state.pid), socket.socket(fileno=state.channel)
         metrics_channel = None if state.metrics is None else socket.socket(fileno=state.metrics)
-        return cls(process, channel, state.slot, READY_MESSAGE, metrics_channel)
+        return cls(process, channel, state.slot, metrics_channel, READY_MESSAGE)
 
     @property
     def is_ready(self) -> bool:
@@ -481,28 +468,18 @@ class Supervisor:
             for state in predecessor.workers:
                 self._previous.append(SupervisedWorker.adopt(state))
                 self._watch_channel(self._previous[-1])
-                self._ask_for_metrics(self._previous[-1])
         if metrics_server is not None:
-            metrics_server.start(self._describe)
+            metrics_server.start(self._count_workers)
 
     @property
     def _all_workers(self) -> list[SupervisedWorker]:
         return [*self._workers, *self._previous, *self._retired]
 
-    def _describe(self) -> Snapshot:
+    def _count_workers(self) -> dict[str, int]:
         """Return how many workers do what. Called in the thread of the metrics."""
         serving = [each.is_ready for each in self._workers + self._previous]
         counts = {"starting": serving.count(False), "serving": serving.count(True)}
-        counts["draining"] = len(self._retired)
-        return {metrics.WORKERS: {(state,): count for state, count in counts.items()}}
-
-    def _ask_for_metrics(self, worker: SupervisedWorker) -> None:
-        if worker.metrics_channel is None:
-            return
-        if self._metrics_server is None:  # they are off since the reload
-            worker.metrics_channel.close()
-        else:
-            self._metrics_server.add(worker.process.pid, worker.metrics_channel)
+        return {**counts, "draining": len(self._retired)}
 
     def run(self) -> int:
         """Run until a signal and return the exit status, 0 when drained. Raises StartError."""
@@ -568,18 +545,15 @@ class Supervisor:
         number = next(number for number in range(self._slots) if number not in taken)
         slot = shared_memory.CounterSlot(self._write_counter_fd, number)
         worker = SupervisedWorker.start(
-            self._server_config,
-            self._listeners,
-            slot,
-            self._arrivals_fd,
-            has_metrics=self._metrics_server is not None,
+            self._server_config, self._listeners, slot, self._arrivals_fd
         )
         self._workers.append(worker)
-        self._ask_for_metrics(worker)
         self._watch_channel(worker)
 
     def _watch_channel(self, worker: SupervisedWorker) -> None:
         self._selector.register(worker.channel, selectors.EVENT_READ)
+        if self._metrics_server is not None and worker.metrics_channel is not None:
+            self._metrics_server.add(worker.process.pid, worker.metrics_channel)
 
     def _seconds_until_due(self) -> float | None:
         """Return the time until a dead worker is replaced, or a retired one or a check is killed.
@@ -700,12 +674,7 @@ class Supervisor:
                 notify_systemd("READY=1")
 
     def _build_handover(self) -> Handover:
-        metrics_state = None
-        if (server := self._metrics_server) is not None:
-            descriptors = [listener.fileno() for listener in server.listeners]
-            metrics_state = MetricsState(server.address, descriptors)
         return Handover(
-            metrics=metrics_state,
             fixed_options=self._fixed_options,
             listeners=[listener.fileno() for listener in self._listeners],
             workers=[
@@ -713,7 +682,7 @@ class Supervisor:
                     worker.process.pid,
                     worker.channel.fileno(),
                     worker.slot_number,
-                    worker.metrics_channel.fileno() if worker.metrics_channel else None,
+                    (worker.metrics_channel and worker.metrics_channel.fileno()) or None,
                 )
                 for worker in self._workers
                 if worker.is_ready
@@ -723,6 +692,7 @@ class Supervisor:
             write_counter=self._write_counter_fd,
             arrivals=self._arrivals_fd,
             memory_bytes=measure_shared_memory(self._write_counter_fd, self._arrivals_fd),
+            metrics_listeners=self._metrics_server.descriptors if self._metrics_server else [],
         )
 
     def _replace_program(self, signals: socket.socket) -> None:
@@ -732,17 +702,14 @@ class Supervisor:
                 worker.send_signal(signal.SIGKILL)
         self._stop_stand_in()
         handover = self._build_handover()
-        if self._metrics_server is not None and handover.metrics is not None:
-            with contextlib.suppress(TimeoutError):  # else it begins anew
-                handover.metrics.totals = self._metrics_server.write_totals()
+        if self._metrics_server is not None:
+            handover.metrics_totals = self._metrics_server.write_totals()
         logging.shutdown()  # write the waiting lines
         try:
             replace_program(handover, lambda: _read_signals(signals))
         except OSError as error:
             config = self._server_config
             logs.configure_logging(config.log_level, config.log_format, config.log_file)
-            if self._metrics_server is not None:
-                self._metrics_server.is_handing_over = False
             _log_failed_reload(f"{error.filename}: {error.strerror}")
 
     # Stopping

@@ -146,7 +146,7 @@ class WorkerServer:
 
     def read_metrics(self) -> metrics.Snapshot:
         """Return all metrics of this process, from any thread."""
-        own: metrics.Snapshot = {metrics.CONNECTIONS: {(): len(self._table)}}
+        own: metrics.Snapshot = {"connections": {(): len(self._table)}}
         return own | metrics.counters.read() | self._application.read_metrics()
 
     def _listen(self, sock: socket.socket) -> Listener:

@@ -8,7 +8,6 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from gateway.server.config import Address
 from gateway.settings import (
     ALL_OPTIONS,
     Settings,
@@ -23,7 +22,7 @@ CHANGED = Settings(
     mongo_url="mongodb://host:27017/?replicaSet=rs",
     mongo_driver="pymongo",
     database="other",
-    metrics_address=Address("::1", 9090),
+    metrics_address="[::1]:9090",
     host="::1",
     port=0,
     base_url="https://maps.example/x",

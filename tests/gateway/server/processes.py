@@ -25,7 +25,7 @@ CHECKOUT = Path(__file__).parents[3]
 PROGRAM = """
 import orjson, pathlib, sys
 from gateway.server import config, supervisor
-from gateway.server.config import Address, ConnectionLimits, ServerConfig
+from gateway.server.config import ConnectionLimits, ServerConfig
 from gateway.server.server import serve
 from tests.gateway import small_app
 
@@ -34,8 +34,6 @@ create_application = getattr(small_app, sys.argv[1])
 options = orjson.loads(sys.argv[2])
 service = options.pop("service")
 service["limits"] = ConnectionLimits(**service.get("limits", {}))
-if "metrics_address" in options:
-    options["metrics_address"] = Address(*options["metrics_address"])
 if "log_file" in service:
     service["log_file"] = pathlib.Path(service["log_file"])
 sys.exit(serve(ServerConfig(create_application, **service), **options))

@@ -21,6 +21,7 @@ from bench.report import ROOT, read_records
 from gateway.graphql import streams, websocket
 from gateway.graphql.streams import MAX_EVENTS_AT_A_TIME
 from gateway.graphql.websocket import MAX_OPERATIONS, OPERATION_METHOD, CloseError
+from gateway.metrics import SUBSCRIPTION, counters
 from gateway.server.websocket_connection import MAX_FRAMES_WITHOUT_KEY, MAX_MESSAGE_BYTES
 from gateway.state import GatewayState
 from resolvers.request.caller import FLAGS
@@ -74,6 +75,21 @@ async def test_operations_share_a_socket(world: World) -> None:
         }
         publish(0)
         assert await socket.receive() == {"id": "ticks", "type": "complete"}
+
+
+@on_server_loop
+async def test_the_subscriptions_of_clients_are_counted_together(world: World) -> None:
+    def count() -> float:
+        found = counters.read()["requests_total"].get((SUBSCRIPTION, "200", ""), 0)
+        assert not isinstance(found, list)
+        return found
+
+    before = count()
+    async with open_socket(world) as (_, socket):
+        await socket.subscribe("subscription Invented { ticks { number } }")
+        await wait_for_subscriptions()
+        await socket.send("complete", id="1")
+        await wait_until(lambda: count() == before + 1)
 
 
 @on_server_loop
