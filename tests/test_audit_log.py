@@ -147,6 +147,7 @@ READING_COMMANDS = {
     "floorgate bundle-schema",
     "floorgate check",
     "floorgate export",
+    "floorgate files",
     "floorgate doctor",
     "floorgate documents list",
     "floorgate endpoints check",
