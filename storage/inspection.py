@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any, Literal, TypeAlias
 
 import msgspec
-from pymongo.errors import OperationFailure
 
 from storage.administration.api_keys import list_expiring_keys
 from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID
@@ -98,7 +97,7 @@ async def _inspect(
     for check, inspect in _SERVER_CHECKS.items():
         try:
             yield await inspect(database)
-        except (OperationFailure, KeyError):  # or of a router
+        except (driver.PyMongoError, KeyError):  # or of a router
             yield Finding(check, "ok", "not shown: that takes the role clusterMonitor")
     yield await _inspect_transactions(database)
     # Changes nothing, needs the permission to write, and waits for a majority.
