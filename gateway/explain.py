@@ -9,10 +9,9 @@ the key may not see. See docs/decisions/server/explain.md.
 
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import fields
-from datetime import date
 from functools import partial
 from typing import Any
 
@@ -23,6 +22,7 @@ from starlette.types import ASGIApp, Scope
 
 from gateway.graphql.endpoint import GraphQLEndpoint
 from gateway.graphql.streams import EVENT_STREAM_MEDIA_TYPE
+from gateway.read_descriptions import describe_read, shorten
 from gateway.response_cache import is_cacheable
 from gateway.saved_endpoints import SavedHandler
 from gateway.state import GatewayState
@@ -40,64 +40,9 @@ from schema.operations import locate_requirements
 from schema.query_limits import QueryLimits
 from schema.query_size import OperationMeasure
 from storage.cache.record_cache import BypassedRecordCache
+from storage.mongo.observation import CommandEnd
 from storage.mongo.plans import CommandPlan, explain_commands
-from storage.mongo.protocols import CommandLog, RecordedCommand
-
-MAX_VALUES = 500
-MAX_LIST = 10
-MAX_MEMBERS = 50
-MAX_CHARACTERS = 200
-MAX_NUMBER = 2**53
-MORE = "…"
-
-
-def shorten(value: Any, shown: Set[str] | None = None) -> Any:
-    """Return a value that JSON can have, with the beginning of what is long.
-
-    If only some values are to be `shown`, "…" is in the place of all others, once in a list.
-
-    >>> shorten({"_id": {"$in": ["a", "b", "c"]}}, shown={"b"})
-    {'_id': {'$in': ['…', 'b']}}
-    >>> shorten([*range(13)])[8:]
-    [8, 9, '… 3 more']
-    """
-    left = MAX_VALUES
-
-    def convert(value: Any) -> Any:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            return MORE
-        if isinstance(value, dict):
-            members = [*value.items()]
-            first = {_cut(str(name)): convert(item) for name, item in members[:MAX_MEMBERS]}
-            return first if len(members) <= MAX_MEMBERS else {**first, MORE: MORE}
-        if isinstance(value, (list, tuple)):
-            items = [convert(item) for item in value[:MAX_LIST]]
-            if shown is not None:
-                return [item for place, item in enumerate(items) if item not in items[:place]]
-            more = len(value) - MAX_LIST
-            return [*items, f"{MORE} {more} more"] if more > 0 else items
-        is_shown = shown is None or (isinstance(value, str) and value in shown)
-        return _convert_leaf(value) if is_shown else MORE
-
-    return convert(value)
-
-
-def _convert_leaf(value: Any) -> Any:
-    if value is None or isinstance(value, (bool, float)):
-        return value
-    if isinstance(value, int):
-        return value if abs(value) < MAX_NUMBER else str(value)[:MAX_CHARACTERS]
-    if isinstance(value, bytes):
-        return f"{len(value)} bytes"
-    return _cut(value.isoformat() if isinstance(value, date) else str(value))
-
-
-def _cut(text: str) -> str:
-    if len(text) > MAX_CHARACTERS:
-        text = text[:MAX_CHARACTERS] + MORE
-    return text.encode(errors="replace").decode()  # JSON has no lone surrogates
+from storage.mongo.spans import Span, begin_root
 
 
 class NotRunError(Exception):
@@ -122,7 +67,8 @@ class ExplainedRequest:
         """None until the key is known to be valid, and to have the permission."""
         self.context: Context | None = None
         self.records: BypassedRecordCache | None = None
-        self.log = CommandLog()
+        self.span: Span | None = None
+        """The root of what the operation does, once it runs."""
         self.cache_status = "not cacheable"
 
     async def authenticate(self, request: Request) -> Caller:
@@ -136,11 +82,11 @@ class ExplainedRequest:
         return caller
 
     def create_context(self, caller: Caller, request: Request, **options: bool) -> Context:
-        """Return a context that notes its commands, and asks the record cache for nothing."""
+        """Return a context that asks the record cache for nothing."""
         context = self._services.create_context(caller, request, **options)
         if context.record_cache is not None:
             self.records = BypassedRecordCache(context.record_cache)
-        self.context = context.recording(self.log, self.records)
+        self.context = context.with_record_cache(self.records)
         return self.context
 
     async def load_client_operation(
@@ -157,6 +103,7 @@ class ExplainedRequest:
         """Run a query. Raises NotRunError for all else."""
         self._note_operation(operation, variables)
         self.was_run = True
+        self.span = begin_root()
         return await self._services.run_operation(operation, variables, context)
 
     def _note_operation(self, operation: Operation, variables: Mapping[str, Any]) -> None:
@@ -186,14 +133,22 @@ class ExplainedRequest:
         return response
 
 
+MAX_COMMANDS = 50
+"""Commands that are explained; further ones are counted."""
 UNLIMITED = QueryLimits(**{limit.name: sys.maxsize for limit in fields(QueryLimits)})
-SHOWN_OPTIONS = frozenset({"filter", "pipeline", "sort", "skip", "limit"})
+
+
+def list_reads(root: Span | None) -> Iterator[CommandEnd]:
+    """Yield the reads outside of transactions."""
+    ends = (each.command for each, _ in root.walk()) if root else ()
+    return (end for end in ends if end is not None and end.read is not None)
 
 
 def describe(
     scope: Scope,
     run: ExplainedRequest,
     response: dict[str, Any] | None,
+    reads: Sequence[CommandEnd],
     plans: Sequence[CommandPlan | None],
     *,
     is_fast: bool,
@@ -239,10 +194,10 @@ def describe(
             "records": records and {"hits": records.hits, "misses": records.misses},
         },
         "commands": [
-            _describe_command(item, plan, caller.scope.asset_ids)
-            for item, plan in zip(run.log.commands, plans, strict=True)
+            _describe_command(end, plan, caller.scope.asset_ids)
+            for end, plan in zip(reads, plans, strict=False)
         ],
-        "omitted_commands": run.log.omitted,
+        "omitted_commands": len(reads) - len(plans) + (run.span.omitted if run.span else 0),
         "response": response,
     }
 
@@ -270,26 +225,21 @@ def _describe_limit(run: ExplainedRequest, response: dict[str, Any] | None) -> d
 
 
 def _describe_command(
-    item: RecordedCommand, plan: CommandPlan | None, own_assets: Set[str] | None
+    end: CommandEnd, plan: CommandPlan | None, own_assets: Set[str] | None
 ) -> dict[str, Any]:
     """Describe a command to a key for all assets, or to one for `own_assets`."""
-    (name, collection), *options = item.command.items()
     is_limited = own_assets is not None
     measured = None if is_limited else plan
     return {
-        "command": name,
-        "collection": collection,
-        **{
-            option: shorten(value, None if option == "sort" else own_assets)
-            for option, value in options
-            if option in SHOWN_OPTIONS
-        },
+        "command": end.command,
+        "collection": end.collection,
+        **describe_read(end, own_assets),
         "plan": measured and [scan._asdict() for scan in measured.scans],
         "considered": plan and [scan._asdict() for scan in plan.candidates],
         "keys_examined": measured and measured.keys_examined,
         "documents_examined": measured and measured.documents_examined,
-        "returned": None if is_limited else item.returned,
-        "milliseconds": None if item.milliseconds is None else round(item.milliseconds, 3),
+        "returned": None if is_limited else end.returned,
+        "milliseconds": round(end.seconds * 1000, 3),
         "milliseconds_in_mongodb": measured and measured.milliseconds,
     }
 
@@ -346,8 +296,10 @@ async def explain(
     for name in (SCOPE_ERROR_CODES, SCOPE_FAILURE):
         request.scope.pop(name, None)  # of the response that is not sent
     fast_path = state.fast_path.can_answer({**request.scope, "headers": headers})
-    plans = await explain_commands(state.store.database, run.log, EXPLAIN_SECONDS)
-    explanation = describe(request.scope, run, response, plans, is_fast=fast_path)
+    reads = [*list_reads(run.span)]
+    commands = [end.read for end in reads[:MAX_COMMANDS] if end.read is not None]
+    plans = await explain_commands(state.store.database, commands, EXPLAIN_SECONDS, again=True)
+    explanation = describe(request.scope, run, response, reads, plans, is_fast=fast_path)
     return Response(orjson.dumps(explanation), 200, HEADERS, JSON_MEDIA_TYPE)
 
 

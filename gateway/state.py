@@ -30,7 +30,9 @@ from storage.errors import StorageError, UnavailableError
 from storage.importing.import_bundles import finish_interrupted_import
 from storage.mongo import driver, files
 from storage.mongo.driver import PyMongoError
+from storage.mongo.observation import CommandEnd
 from storage.mongo.shared_memory import WriteCounter
+from storage.mongo.spans import note_command
 from storage.mongo.tasks import run_in_background
 from storage.setup.database import open_database
 from storage.store import Store
@@ -103,11 +105,7 @@ async def open_state(
     async with AsyncExitStack() as stack:
         try:
             client = await stack.enter_async_context(
-                open_database(
-                    settings.connection,
-                    clock=write_counter.clock,
-                    observe=metrics.counters.count_command,
-                )
+                open_database(settings.connection, clock=write_counter.clock, observe=_observe)
             )
         except StorageError as error:
             raise StartError(str(error)) from error
@@ -144,6 +142,11 @@ async def open_state(
 
 def _by_label(counts: Mapping[str, int]) -> metrics.Values:
     return {(label,): count for label, count in {**counts}.items()}
+
+
+def _observe(end: CommandEnd) -> None:
+    metrics.counters.count_command(end)
+    note_command(end)
 
 
 def _create_pool(workers: int, max_of_key: int | None = None) -> ProcessPool:

@@ -27,6 +27,7 @@ from routing.errors import ArchiveError
 from routing.values import Restrictions, TravelMode
 from storage.cache.cache import Cache
 from storage.catalog import Location
+from storage.mongo.spans import span
 
 if TYPE_CHECKING:
     from routing.network.network import Network
@@ -387,7 +388,8 @@ class RoutableMapCache:
                 self._loading[digest] = asyncio.create_task(
                     self._load(digest, map_id), context=Context()
                 )
-            cached = await asyncio.shield(self._loading[digest])
+            with span("wait", "network"):
+                cached = await asyncio.shield(self._loading[digest])
         return cached.routable if cached else None
 
     async def _load(self, digest: str, map_id: str) -> CachedRoutableMap | None:

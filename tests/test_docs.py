@@ -239,7 +239,7 @@ LIMITS = {
     """,
     "explain.md": """
         storage.mongo.plans: MAX_EXPLAINED_BYTES
-        storage.mongo.protocols: MAX_COMMANDS
+        gateway.explain: MAX_COMMANDS
     """,
     "floor-plans.md": """
         parsing.archives: MAX_MEMBERS MAX_UNPACKED_BYTES

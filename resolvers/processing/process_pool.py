@@ -19,6 +19,7 @@ from resolvers.processing.task_process import (
 )
 from resolvers.request.errors import MalformedDocumentError, RefusedDocumentError, ServiceBusyError
 from routing.values import ignore_progress
+from storage.mongo.spans import name_of, span
 
 A = TypeVarTuple("A")
 T = TypeVar("T")
@@ -102,11 +103,13 @@ class ProcessPool:
         `report_progress` goes to `progress`, in a thread. Raises ServiceBusyError if the queue is
         full or the call waited too long, CpuTimeExceededError, WorkerDiedError.
         """
-        await self._wait_for_turn(owner, size_bytes)
+        with span("wait", "process"):
+            await self._wait_for_turn(owner, size_bytes)
         try:
-            outcome = await self._run_task(
-                Task(function, arguments, cpu_seconds, cpu_message), progress
-            )
+            with span("process", name_of(function)):
+                outcome = await self._run_task(
+                    Task(function, arguments, cpu_seconds, cpu_message), progress
+                )
         except TimeoutError as error:
             raise ServiceBusyError from error
         finally:

@@ -22,7 +22,6 @@ from collections.abc import (
 )
 from contextlib import contextmanager
 from contextvars import ContextVar
-from copy import copy
 from dataclasses import dataclass
 from dataclasses import field as field_of_dataclass
 from functools import partial
@@ -53,7 +52,8 @@ from storage.cache.record_cache import RecordCache, RecordCacheKey
 from storage.catalog import MAPS, NETWORK_FIELD
 from storage.changes.hub import ChangeHub
 from storage.mongo import driver
-from storage.mongo.protocols import CommandLog, with_log
+from storage.mongo.spans import note_long_work
+from storage.mongo.spans import span as span
 from storage.records.kinds import Document, Record, RecordType
 from storage.records.paging import MAX_TOTAL_COUNT, KeyRange, ListSource, Page, PageRequest
 from storage.records.visibility import AssetScope
@@ -451,14 +451,12 @@ class Context(Struct, frozen=True, eq=False):
     _loads: _Loads = field(default_factory=_Loads)
 
     def without_record_cache(self) -> "Context":
-        """Return this context without the record cache; read log and budget are shared."""
-        return replace(self, record_cache=None)
+        """Return this context without the record cache."""
+        return self.with_record_cache(None)
 
-    def recording(self, log: CommandLog, record_cache: RecordCache | None) -> "Context":
-        """Return this context with a log of its commands, and another record cache."""
-        store = copy(self._store)
-        store.database = with_log(store.database, log)
-        return replace(self, _store=store, record_cache=record_cache)
+    def with_record_cache(self, record_cache: RecordCache | None) -> "Context":
+        """Return this context with another record cache; read log and budget are shared."""
+        return replace(self, record_cache=record_cache)
 
     def with_first_page(self, first_page: FirstPage) -> "Context":
         """Return this context for a field that gets the record with this list."""
@@ -953,6 +951,7 @@ def check_deadline() -> None:
 @contextmanager
 def without_deadline(kind: str) -> Iterator[None]:
     """Let a write take as long as it needs: its time does not count for the fields after it."""
+    note_long_work()
     write = _write.get()
     if write is None:
         yield

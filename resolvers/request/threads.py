@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import TypeVar, TypeVarTuple
 from weakref import WeakValueDictionary
 
+from storage.mongo.spans import name_of, span
 from storage.store import OBJECTS_IN_PART as OBJECTS_IN_PART
 from storage.store import build_in_parts as build_in_parts
 from storage.store import pause_if_due as pause_if_due
@@ -31,6 +32,7 @@ class FairThreads:
     """Threads that do work of each owner one call after another, in the order of the calls."""
 
     def __init__(self, name: str, max_threads: int = MAX_THREADS) -> None:
+        self._name = name
         self._threads = ThreadPoolExecutor(max_threads, name)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """Maps an owner that has calls to their turn."""
@@ -38,10 +40,15 @@ class FairThreads:
     async def run(self, function: Callable[[*Ts], T], *arguments: *Ts) -> T:
         """Return what `function` returns in a thread."""
         turn = self._turns.setdefault(owner.get(), asyncio.Lock())
-        run_in_context = contextvars.copy_context().run
-        async with turn:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, run_in_context, function, *arguments)
+        with span("wait", f"{self._name} thread"):
+            await turn.acquire()
+        try:
+            with span("thread", f"{self._name} {name_of(function)}"):
+                run = contextvars.copy_context().run
+                loop = asyncio.get_running_loop()
+                return await loop.run_in_executor(self._threads, run, function, *arguments)
+        finally:
+            turn.release()
 
 
 run_in_thread = FairThreads("work").run

@@ -223,6 +223,8 @@ class PlannedField:
     member: str | None
     """The name of the field in its objects, if these are documents."""
     key: str = field(init=False)
+    coordinate: str = field(init=False)
+    """Its type and name in the schema, such as `Unit.floor`."""
     cost: int = field(init=False)
     counter: Counter | None = field(init=False)
     is_required: bool = field(init=False)
@@ -240,6 +242,7 @@ class PlannedField:
     def __post_init__(self) -> None:
         selected = self.selected
         self.key = selected.key
+        self.coordinate = f"{selected.parent.name}.{selected.node.name.value}"
         self.cost = cost_of(selected.field) if self.resolver else 0
         self.counter = (
             build_counter(selected.definition, selected.data_selections) if self.resolver else None

@@ -10,6 +10,7 @@ import math
 import struct
 import time
 from collections.abc import Mapping
+from contextvars import Context
 from typing import Any
 
 import bson
@@ -23,7 +24,14 @@ from pymongo.read_concern import ReadConcern
 
 from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import topology
-from storage.mongo.observation import CommandEnd, Observe, describe_error, find_collection
+from storage.mongo.observation import (
+    CommandEnd,
+    Observe,
+    count_returned,
+    describe_error,
+    find_collection,
+    format_server,
+)
 from storage.mongo.protocols import Collection, Database, DatabaseFront, Pipeline, Session
 from storage.mongo.topology import PrimaryListener
 from storage.mongo.unavailable import TIMEOUT_SECONDS, get_operation
@@ -266,6 +274,8 @@ class ReadConnections:
         self._loop = asyncio.get_running_loop()
         self._primary: Any = None
         """The primary that all connections are to."""
+        self._server = ""
+        """Its address."""
         self._connections: set[_ReadConnection] = set()
         self._idle: list[_ReadConnection] = []
         """The idle connections; the one that was in use last comes last."""
@@ -290,11 +300,13 @@ class ReadConnections:
         content = bson.encode({**command, **limit})
         if len(content) > _MAX_MESSAGE_BYTES:
             return None
-        started, code = time.perf_counter(), ""
+        started, code, returned = time.perf_counter(), "", None
+        server = self._server
         try:
             reply = _decode_reply(await self._idle.pop().send(content, seconds))
             if reply["ok"] != 1:
                 _check_command_response(reply, None)
+            returned = count_returned(reply)
         except BaseException as error:
             code = describe_error(error)
             if _is_for_driver(error):
@@ -305,7 +317,10 @@ class ReadConnections:
                 name = next(iter(command))
                 ended = time.perf_counter()
                 collection = find_collection(name, command)
-                self._observe(CommandEnd(name, collection, ended - started, code))
+                seconds = ended - started
+                self._observe(
+                    CommandEnd(name, collection, seconds, code, server, command, returned)
+                )
         return reply
 
     def count(self) -> tuple[int, int]:
@@ -330,6 +345,7 @@ class ReadConnections:
         if primary is not self._primary:
             self._close_connections()
             self._primary = primary
+            self._server = "" if primary is None else format_server(primary[0])
         if primary is None or self._listener.lost_at is not None:
             return False
         if self._max_idle_seconds is not None:
@@ -344,7 +360,8 @@ class ReadConnections:
             and len(self._connecting) < _MAX_CONNECTING
             and self._loop.time() >= self._retry_at
         ):
-            task = self._loop.create_task(self._connect(primary))
+            # In a context of its own: the connection outlives the request.
+            task = self._loop.create_task(self._connect(primary), context=Context())
             self._connecting.add(task)
             task.add_done_callback(self._connecting.discard)
         return False

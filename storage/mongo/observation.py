@@ -29,9 +29,16 @@ class CommandEnd(NamedTuple):
     code: str
     """Why it failed: an UnavailableCause, or the name that MongoDB or the driver gives the error.
     Empty if it succeeded."""
+    server: str = ""
+    """The member that it was sent to, as `host:port`."""
+    read: Mapping[str, Any] | None = None
+    """The command itself, if it selects documents outside of transactions."""
+    returned: int | None = None
+    """Documents in the reply."""
 
 
 Observe: TypeAlias = Callable[[CommandEnd], None]
+_SELECTION = {"find": "filter", "aggregate": "pipeline"}
 
 
 class CommandObserver(CommandListener):
@@ -39,26 +46,36 @@ class CommandObserver(CommandListener):
 
     def __init__(self, observe: Observe) -> None:
         self.observe = observe
-        self._collections: dict[int, str] = {}
-        """The collections of the commands in progress, by the number of the request."""
+        self._started: dict[int, tuple[str, Mapping[str, Any] | None]] = {}
+        """The collections of the commands in progress, and the reads, by the number of the request.
+        """
 
     def started(self, event: CommandStartedEvent) -> None:
-        """Remember the collection, which the end does not tell."""
-        name = find_collection(event.command_name, event.command)
-        self._collections[event.request_id] = name
+        """Remember the collection and a read, which the end does not tell."""
+        command, name = event.command, event.command_name
+        is_read = _SELECTION.get(name) in command and "txnNumber" not in command
+        self._started[event.request_id] = (
+            find_collection(name, command),
+            command if is_read else None,
+        )
 
     def succeeded(self, event: CommandSucceededEvent) -> None:
         """Tell that a command has succeeded."""
-        self._end(event, "")
+        self._end(event, "", count_returned(event.reply))
 
     def failed(self, event: CommandFailedEvent) -> None:
         """Tell that a command has failed."""
-        self._end(event, _find_code(event.failure))
+        self._end(event, _find_code(event.failure), None)
 
-    def _end(self, event: CommandSucceededEvent | CommandFailedEvent, code: str) -> None:
-        collection = self._collections.pop(event.request_id, "")
+    def _end(
+        self, event: CommandSucceededEvent | CommandFailedEvent, code: str, returned: int | None
+    ) -> None:
+        collection, read = self._started.pop(event.request_id, ("", None))
         seconds = event.duration_micros / 1_000_000
-        self.observe(CommandEnd(event.command_name, collection, seconds, code))
+        server = format_server(event.connection_id)
+        self.observe(
+            CommandEnd(event.command_name, collection, seconds, code, server, read, returned)
+        )
 
 
 def find_collection(command_name: str, command: Mapping[str, Any]) -> str:
@@ -73,6 +90,25 @@ def find_collection(command_name: str, command: Mapping[str, Any]) -> str:
     """
     name = command.get("collection" if command_name == "getMore" else command_name)
     return name if isinstance(name, str) else ""
+
+
+def format_server(address: tuple[str, int | None]) -> str:
+    """Return an address as text.
+
+    >>> format_server(("db.example", 27017)), format_server(("/tmp/mongod.sock", None))
+    ('db.example:27017', '/tmp/mongod.sock')
+    """
+    host, port = address
+    return host if port is None else f"{host}:{port}"
+
+
+def count_returned(reply: Mapping[str, Any]) -> int | None:
+    """Return how many documents a reply has; None if it is none of a cursor."""
+    cursor = reply.get("cursor")
+    if not isinstance(cursor, dict):
+        return None
+    batch = cursor.get("firstBatch", cursor.get("nextBatch"))
+    return None if batch is None else len(batch)
 
 
 def describe_error(error: BaseException) -> str:

@@ -1,7 +1,7 @@
 """Explain how MongoDB carries out a read: the index that it uses, and how much it looks at."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import bson
@@ -10,11 +10,14 @@ from pymongo.errors import PyMongoError
 
 from storage.errors import UnavailableError
 from storage.mongo import driver
-from storage.mongo.protocols import CommandLog
 from storage.records.kinds import Document
 
 MAX_EXPLAINED_BYTES = 256_000
 """The greatest command to explain. MongoDB repeats its values in the plan, many times over."""
+_EXPLAINED = frozenset(
+    {"find", "filter", "projection", "sort", "skip", "limit", "aggregate", "pipeline", "cursor"}
+)
+"""What a read says of its documents. The rest is of its connection."""
 _INDEX_STAGES = frozenset({"IXSCAN", "COUNT_SCAN", "DISTINCT_SCAN", "EXPRESS_IXSCAN"})
 _ID_STAGES = frozenset({"IDHACK", "EXPRESS_IXSCAN", "CLUSTERED_IXSCAN", "EXPRESS_CLUSTERED_IXSCAN"})
 _ID_INDEX: Document = {"_id": 1}
@@ -31,7 +34,7 @@ class Scan(NamedTuple):
 
 
 class CommandPlan(NamedTuple):
-    """The plan by which MongoDB has carried out a command once more."""
+    """The plan by which MongoDB carries out a command."""
 
     scans: tuple[Scan, ...]
     """The different ones, in the order of the plan."""
@@ -45,20 +48,28 @@ class CommandPlan(NamedTuple):
 
 
 async def explain_commands(
-    database: driver.Database, log: CommandLog, seconds: float
+    database: driver.Database, reads: Sequence[Mapping[str, Any]], seconds: float, *, again: bool
 ) -> list[CommandPlan | None]:
-    """Return the plan of each command; None for those that MongoDB does not tell in time."""
+    """Return the plan of each `find` or `aggregate`; None for those that MongoDB does not tell in
+    time.
+
+    To count what they examine, MongoDB runs them `again`.
+    """
     with driver.limit_time(seconds):
-        return [await explain_command(database, item.command) for item in log.commands]
+        return [await explain_command(database, read, again=again) for read in reads]
 
 
-async def explain_command(database: driver.Database, command: Document) -> CommandPlan | None:
-    """Run a read again and return its plan; None if MongoDB does not tell, or not in time."""
+async def explain_command(
+    database: driver.Database, read: Mapping[str, Any], *, again: bool = True
+) -> CommandPlan | None:
+    """Return the plan of a read; None if MongoDB does not tell, or not in time."""
+    command = {name: value for name, value in read.items() if name in _EXPLAINED}
+    verbosity = "executionStats" if again else "queryPlanner"
     try:
         if len(bson.encode(command)) > MAX_EXPLAINED_BYTES:
             return None
         with driver.translate_errors():
-            reply = await database.command({"explain": command, "verbosity": "executionStats"})
+            reply = await database.command({"explain": command, "verbosity": verbosity})
     except (UnavailableError, PyMongoError, InvalidDocument, OverflowError):
         return None
     return read_plan(reply)

@@ -5,9 +5,7 @@ an awaitable and PyMongo a value (`Client.start_session`), or the other way roun
 (`Client.close`, `Collection.aggregate`), call the function of `storage.mongo.driver` instead.
 """
 
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from pymongo import AsyncMongoClient, DeleteMany, DeleteOne, UpdateOne
@@ -89,92 +87,3 @@ class _PrefixedDatabase(DatabaseFront):
         """Return the names of the collections."""
         names = await self._database.list_collection_names()
         return [name.removeprefix(self._prefix) for name in names if name.startswith(self._prefix)]
-
-
-# A log of the reads of one request, so that they can be explained.
-#
-# Only the store of an explained request has one: other requests do not pay for it. Reads in
-# transactions, which only writes have, go past it. See docs/decisions/server/explain.md.
-
-
-MAX_COMMANDS = 50
-"""Commands that are kept; further ones are counted."""
-_READS = ("find", "aggregate")
-_OF_THE_CONNECTION = ("readConcern", "batchSize")
-
-
-@dataclass(slots=True)
-class RecordedCommand:
-    """A `find` or an `aggregate`, and how long its reply took."""
-
-    command: Document
-    milliseconds: float | None = None
-    """None if it was not awaited here, or never ended."""
-    returned: int | None = None
-    """Documents in the reply."""
-
-
-@dataclass(slots=True)
-class CommandLog:
-    """The commands of one request, in the order in which they were sent."""
-
-    commands: list[RecordedCommand] = field(default_factory=list)
-    omitted: int = 0
-
-    def add(self, command: Mapping[str, Any]) -> RecordedCommand:
-        """Note a command that is about to be sent."""
-        kept = {name: value for name, value in command.items() if name not in _OF_THE_CONNECTION}
-        recorded = RecordedCommand(kept)
-        if len(self.commands) < MAX_COMMANDS:
-            self.commands.append(recorded)
-        else:
-            self.omitted += 1
-        return recorded
-
-
-def with_log(database: Database, log: CommandLog) -> Database:
-    """Return a database with a log of its reads."""
-    return cast(Database, _RecordedDatabase(database, log))
-
-
-class _RecordedDatabase(DatabaseFront):
-    def __init__(self, database: Database, log: CommandLog) -> None:
-        super().__init__(database)
-        self._log = log
-
-    def __getitem__(self, collection: str) -> Collection:
-        return cast(Collection, _RecordedCollection(self._database[collection], self._log))
-
-    async def command(self, command: str | Document, value: Any = 1, **options: Any) -> Document:
-        """Run a command, and note it if it reads records."""
-        if isinstance(command, str) or not any(name in command for name in _READS):
-            return await self._database.command(command, value, **options)
-        recorded = self._log.add(command)
-        started = time.perf_counter()
-        reply: Document = await self._database.command(command, value, **options)
-        recorded.milliseconds = (time.perf_counter() - started) * 1000
-        recorded.returned = len(reply["cursor"]["firstBatch"])
-        return reply
-
-
-class _RecordedCollection:
-    """A collection with a log of its `find`: how long a cursor takes is not known here."""
-
-    def __init__(self, collection: Collection, log: CommandLog) -> None:
-        self._collection = collection
-        self._log = log
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._collection, name)
-
-    def find(self, filter: Any = None, projection: Any = None, **options: Any) -> Cursor:
-        sort, limit = options.get("sort"), options.get("limit")
-        self._log.add(
-            {
-                "find": self._collection.name,
-                "filter": filter or {},
-                **({"sort": dict(sort)} if sort else {}),
-                **({"limit": limit} if limit else {}),
-            }
-        )
-        return self._collection.find(filter, projection, **options)

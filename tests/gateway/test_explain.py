@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from gateway.app import Gateway
-from gateway.explain import MAX_CHARACTERS, MAX_VALUES, shorten
+from gateway.read_descriptions import MAX_CHARACTERS, MAX_VALUES, shorten
 from resolvers.request.caller import EXPLAIN_PERMISSION, PERMISSIONS
 from tests.endpoints import ENDPOINTS
 from tests.fixtures import (

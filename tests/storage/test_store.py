@@ -19,12 +19,12 @@ from storage.attribute_assignments import (
 )
 from storage.catalog import ASSETS, FLOORS, UNITS, Asset, Assignment, Floor, Unit
 from storage.mongo import driver
-from storage.mongo.protocols import CommandLog, with_log
 from storage.records import visibility
 from storage.records.kinds import Document, RecordType
 from storage.records.paging import BY_KEY, Order, PageRequest, Position
 from storage.records.visibility import ALL_ASSETS, MAX_ASSETS_IN_COMMAND, AssetScope
 from storage.store import MAX_UNION_BRANCHES, Store, build_page
+from tests.recorded_commands import CommandLog, with_log
 
 NOW = "2026-01-31T12:00:00+00:00"
 ONLY_A = AssetScope(frozenset({"a"}))

@@ -29,12 +29,12 @@ from storage.cache.read_set import whole
 from storage.cache.record_cache import RecordCache
 from storage.catalog import ASSETS, FLOORS, MAPS, PARSED_FIELD, UNITS
 from storage.mongo import driver, files
-from storage.mongo.protocols import CommandLog
 from storage.records.paging import BY_KEY, KeyRange, Order
 from storage.records.visibility import ALL_ASSETS, MAX_ASSETS_IN_COMMAND, AssetScope
 from storage.routing_inputs import NETWORK_FORMAT
 from storage.setup import preparation
 from storage.store import Store
+from tests.recorded_commands import CommandLog, record
 
 STAMPS = {"created_at": "2026-01-01T00:00:00+00:00", "updated_at": "2026-01-01T00:00:00+00:00"}
 
@@ -68,7 +68,7 @@ async def test_a_record_is_read_by_its_key_if_it_is_visible(context: Context) ->
 @pytest.mark.parametrize("expected", [True, False])
 async def test_siblings_share_a_command_if_there_are_any(context: Context, expected: bool) -> None:
     log = CommandLog()
-    context = context.recording(log, None)
+    context = record(context, log)
     context.expect_siblings(expected=expected)
     oak, elm, ash = await asyncio.gather(
         *(context.get_record(ASSETS, key) for key in ("oak", "elm", "ash"))
@@ -154,7 +154,8 @@ async def test_a_query_that_routes_reads_a_map_and_its_network_with_one_command(
     routers, log = RoutableMapCache(read_nothing), CommandLog()
     context = Context(
         context.caller, context._store, routable_map_cache=routers, reads_networks=reads_networks
-    ).recording(log, None)
+    )
+    context = record(context, log)
     for map_id, name in {"m": "M", "stale": "S", "hidden": None}.items():
         found = await context.get_record(MAPS, map_id)
         assert (found and found.name) == name
@@ -188,7 +189,7 @@ async def test_a_record_is_read_with_the_first_page_of_its_list(
         for joined in (False, True):
             log = CommandLog()
             caller, store = floors.caller, floors._store
-            context = Context(caller, store).recording(log, None)
+            context = record(Context(caller, store), log)
             getting = context
             if joined:
                 getting = context.with_first_page(FirstPage(FLOORS_OF_ASSET, pages.parse()))
@@ -212,7 +213,7 @@ async def test_another_page_than_that_read_with_the_record_is_read_for_itself(
     floors: Context,
 ) -> None:
     log = CommandLog()
-    context = floors.recording(log, None)
+    context = record(floors, log)
     first = FirstPage(FLOORS_OF_ASSET, PageArguments(1, 1).parse())
     await context.with_first_page(first).get_record(ASSETS, "oak")
     for pages, ids in (
@@ -232,7 +233,7 @@ async def test_the_list_of_a_key_with_many_assets_is_read_after_the_record(
 ) -> None:
     log = CommandLog()
     scope = AssetScope(frozenset({"oak", *map(str, range(MAX_ASSETS_IN_COMMAND))}))
-    context = Context(Caller("key", scope), floors._store).recording(log, None)
+    context = record(Context(Caller("key", scope), floors._store), log)
     named = Relation(FLOORS, lambda asset_id: {"name": "F"})
     page = FirstPage(named, PageArguments(1, 1).parse())
     assert await context.with_first_page(page).get_record(ASSETS, "oak")
@@ -241,7 +242,7 @@ async def test_the_list_of_a_key_with_many_assets_is_read_after_the_record(
 
 async def test_a_cached_record_is_not_read_with_its_list(floors: Context, database: Any) -> None:
     log = CommandLog()
-    context = floors.recording(log, RecordCache(ChangeFeed(database)))
+    context = record(floors, log, RecordCache(ChangeFeed(database)))
     page = FirstPage(FLOORS_OF_ASSET, PageArguments(1, 1).parse())
     assert await context.with_first_page(page).get_record(ASSETS, "oak")
     assert [next(iter(command.command)) for command in log.commands] == ["find"]

@@ -288,7 +288,9 @@ ROW_A, ROW_B, ROW_A2 = {"id": "a"}, {"id": "b"}, {"id": "a again"}
 
 
 def field_of(output_type: GraphQLOutputType) -> PlannedField:
-    selected: Any = SimpleNamespace(key="floor", output_type=output_type)
+    named = SimpleNamespace(name=SimpleNamespace(value="floor"))
+    parent = SimpleNamespace(name="Unit")
+    selected: Any = SimpleNamespace(key="floor", output_type=output_type, node=named, parent=parent)
     return PlannedField(selected, None, None, {}, None, None)
 
 

@@ -9,12 +9,12 @@ from storage import store as store_module
 from storage.cache.bookmarks import MAX_LISTS, ListKey, PageBookmarks, PageStart, Stride
 from storage.cache.read_set import whole
 from storage.catalog import UNITS, Unit
-from storage.mongo.protocols import CommandLog, with_log
 from storage.records import visibility
 from storage.records.kinds import Document
 from storage.records.paging import PageRequest
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.store import Store
+from tests.recorded_commands import CommandLog, with_log
 from tests.storage.cache.conftest import ChangesInMemory
 from tests.waiting import TIMEOUT_SECONDS
 
