@@ -28,6 +28,7 @@ from gateway.graphql.websocket import WebSocketEndpoint
 from gateway.middleware import RequestMiddleware
 from gateway.public_endpoints import HealthEndpoints, OpenApiEndpoints
 from gateway.rate_limits import RateLimiter
+from gateway.request_spans import RequestSpans
 from gateway.response_cache import FastPath
 from gateway.saved_endpoints import SavedEndpoints
 from gateway.server.admission import Admission
@@ -53,6 +54,7 @@ from schema.execution import Executor, Operation, OperationResult
 from schema.root import GRAPHQL_SCHEMA
 from storage.administration.audit import Actor, Origin
 from storage.errors import UnavailableCause
+from storage.mongo import driver
 from storage.mongo.tasks import run_in_background
 
 # What a worker prepares right after it is ready, because no gateway needs it to begin to serve.
@@ -144,8 +146,9 @@ class Gateway(Application):
         self.endpoint_editor = EndpointEditor(
             GRAPHQL_SCHEMA, settings.query_limits, MAX_SAVED_TOGETHER
         )
+        self.spans = RequestSpans.build(settings.slow_ms, self._get_database)
         self.stream_services = StreamServices(
-            self, self.streams, self.admission, self._get_stream_keys, serialize_result
+            self, self.streams, self.admission, self._get_stream_keys, serialize_result, self.spans
         )
 
     def get_fast_path(self) -> FastPath | None:
@@ -207,6 +210,7 @@ class Gateway(Application):
             is_behind_proxy=self.settings.behind_proxy,
             base_url=self.configured_base_url,
             on_response=self.remember_request if self.settings.cache_mb else None,
+            spans=self.spans,
         )
 
     def build_routes(self) -> list[PathRoute]:
@@ -253,6 +257,8 @@ class Gateway(Application):
                 async with run_in_background(self.streams.watch(self._get_stream_keys())):
                     yield
             finally:
+                if self.spans is not None:
+                    await self.spans.close()
                 self.state = None
 
     def create_context(
@@ -343,6 +349,9 @@ class Gateway(Application):
 
     def _get_ready_state(self) -> GatewayState | None:
         return None if self.is_stopping else self.state
+
+    def _get_database(self) -> driver.Database | None:
+        return None if self.state is None else self.state.store.database
 
 
 def _get_origin(scope: Scope) -> Origin:

@@ -28,6 +28,7 @@ from rest.errors import (
     http_version_error,
     unknown_coding_error,
 )
+from rest.scope_members import SCOPE_OPERATION
 
 _SCOPE_FIELDS: Final = "floorgate.header_fields"
 
@@ -193,6 +194,13 @@ authentication."""
 SCOPE_CLIENT_ADDRESS = "floorgate.client_address"
 """Scope member: the client's address as the proxy in front of the gateway vouches for it."""
 
+SCOPE_TRACE_ID = "floorgate.trace_id"
+"""Scope member: the id of the trace of a request, while traces are on."""
+SCOPE_TRACE_RESPONSE = "floorgate.trace_response"
+"""Scope member: the value of the response's `traceresponse`, if the request is recorded."""
+
+TRACEPARENT_HEADER: Final = b"traceparent"
+TRACE_RESPONSE_HEADER: Final = b"traceresponse"
 EXPLAIN_HEADER: Final = b"floorgate-explain"
 REQUEST_ID_HEADER: Final = b"x-request-id"
 
@@ -235,6 +243,14 @@ def get_request_id(fields: HeaderFields) -> str:
         if _SAFE_REQUEST_ID.match(request_id) and not contains_secret(request_id):
             return request_id
     return new_request_id()
+
+
+def find_operation_name(scope: Scope) -> str | None:
+    """Return the name of a request's operation, unless a client has chosen one that is no name."""
+    name: str | None = scope.get(SCOPE_OPERATION)
+    if not name or not _OPERATION_NAME.match(name) or contains_secret(name):
+        return None
+    return name
 
 
 def get_client_address(scope: Scope) -> str:
@@ -293,6 +309,7 @@ def log_request(
     error_codes: Collection[str] = (),
     error: BaseException | None = None,
     failure: str | None = None,
+    trace_id: str | None = None,
 ) -> None:
     """Log one request, and count it. Path, query, headers and body must never be logged.
 
@@ -323,6 +340,8 @@ def log_request(
         fields["errors"] = sorted(set(error_codes))[:_MAX_LOGGED_CODES]
     if error or failure:
         fields["failure"] = type(error).__name__ if error else failure
+    if trace_id is not None:
+        fields["trace_id"] = trace_id
     _access_log.handle(_RequestRecord(level, error, extra={"fields": fields}))
 
 

@@ -16,6 +16,9 @@ from gateway.exchange import (
     SCOPE_EARLY_STATUS,
     SCOPE_KEY_ID,
     SCOPE_RATE_LIMIT_HEADERS,
+    SCOPE_TRACE_ID,
+    SCOPE_TRACE_RESPONSE,
+    TRACE_RESPONSE_HEADER,
     build_error_messages,
     fields_of,
     get_client_address,
@@ -24,6 +27,7 @@ from gateway.exchange import (
     serialize_headers,
     wants_explanation,
 )
+from gateway.request_spans import RequestSpans
 from gateway.responses import finish_response
 from gateway.server.admission import (
     HEALTH_PATHS,
@@ -70,7 +74,8 @@ class RequestMiddleware:
     configured `base_url`, and the server takes the client's address from `X-Forwarded-For`.
     Without `admission`, the protocol alone rejects requests. `explained_app` has the requests whose
     client asks how they are processed. `origins` are those that CORS allows.
-    `on_response` is called with the scope after each response.
+    `on_response` is called with the scope after each response. `spans` follows each request that is
+    not a probe.
     """
 
     def __init__(
@@ -83,6 +88,7 @@ class RequestMiddleware:
         is_behind_proxy: bool = False,
         base_url: str | None = None,
         on_response: Callable[[Scope], None] | None = None,
+        spans: RequestSpans | None = None,
     ) -> None:
         self._app = app
         self._explained_app = explained_app or app
@@ -92,6 +98,7 @@ class RequestMiddleware:
         self._may_answer = is_behind_proxy or bool(origins)
         self._base_url = base_url
         self._on_response = on_response
+        self._spans = spans
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
@@ -101,16 +108,23 @@ class RequestMiddleware:
         if self._base_url is not None:
             scope[SCOPE_BASE_URL] = self._base_url
         response = _Response(scope, receive, send, self._cors)
+        root = None
         try:
             if scope["type"] == "websocket":  # logs itself, and each of its operations
                 await self._run(self._app, receive, response.send_to_websocket, response)
                 return
+            if self._spans is not None and scope["path"] not in HEALTH_PATHS:
+                root = self._spans.begin(scope)
             app = self._explained_app if wants_explanation(fields) else self._app
             error = await self._respond(app, receive, response)
         finally:
             response.end_work()
         if self._on_response is not None:
             self._on_response(scope)
+        error_codes = ["SERVER_ERROR"] if error else scope.get(SCOPE_ERROR_CODES, ())
+        if root is not None and self._spans is not None:
+            seconds = response.get_work_seconds(started)
+            self._spans.end(scope, root, response.status, error_codes, seconds)
         if isinstance(scope.get(SCOPE_ADMISSION), Rejection) and error is None:
             return  # the protocol has counted it for a line about many
         log_request(
@@ -123,9 +137,10 @@ class RequestMiddleware:
             client=get_client_address(scope),
             key_id=scope.get(SCOPE_KEY_ID),
             operation=scope.get(SCOPE_OPERATION),
-            counted_as=scope.get(SCOPE_COUNTED_AS),
-            error_codes=["SERVER_ERROR"] if error else scope.get(SCOPE_ERROR_CODES, ()),
+            error_codes=error_codes,
             error=error,
+            trace_id=scope.get(SCOPE_TRACE_ID),
+            counted_as=scope.get(SCOPE_COUNTED_AS),
             failure=scope.get(SCOPE_FAILURE),
         )
 
@@ -207,6 +222,10 @@ class _Response:
     """True if the response gets no entity tag and no content coding."""
     expects_body = False
     """True until the body is complete, or the response begins without it."""
+    _began: float | None = None
+    """When the response began, by `time.perf_counter`."""
+    _receiving_seconds = 0.0
+    """How long the request waited for its client to send the body."""
     _arrived_bytes = 0
     """Bytes received of an incomplete body."""
     _start: Message | None = None
@@ -247,7 +266,9 @@ class _Response:
         if not self.expects_body or permit is None:
             return await self._receive()
         permit.release()
+        waiting = time.perf_counter()
         message = await self._receive()
+        self._receiving_seconds += time.perf_counter() - waiting
         if message.get("more_body"):
             piece_bytes = len(message["body"])
             self._arrived_bytes += piece_bytes
@@ -300,8 +321,13 @@ class _Response:
     def _begin_response(self) -> None:
         """Hold no slot any more: the work is done when the response begins."""
         self.expects_body = False
+        self._began = time.perf_counter()
         if self._permit is not None:
             self._permit.release()
+
+    def get_work_seconds(self, started: float) -> float:
+        """Return how long the work of a request took: without sending its body and the response."""
+        return (self._began or time.perf_counter()) - started - self._receiving_seconds
 
     async def _send_start(self, start: Message) -> None:
         """Send the start with the headers of this request: other keys get cached responses too."""
@@ -314,6 +340,8 @@ class _Response:
             headers.append((IGNORED_HEADER.lower().encode(), ignored.encode()))
         if SCOPE_DEPRECATION in scope:
             headers += scope[SCOPE_DEPRECATION].headers
+        if SCOPE_TRACE_RESPONSE in scope:
+            headers.append((TRACE_RESPONSE_HEADER, scope[SCOPE_TRACE_RESPONSE]))
         await self._send({**start, "headers": headers})
 
     async def _send_body(self, message: Message) -> None:
@@ -386,6 +414,7 @@ ALLOWED_HEADERS = (
     "Content-Type",
     "If-Match",
     "If-None-Match",
+    "Traceparent",
     "X-Request-Id",
 )
 EXPOSED_HEADERS = (
@@ -400,6 +429,7 @@ EXPOSED_HEADERS = (
     "RateLimit-Policy",
     "Retry-After",
     "Sunset",
+    "Traceresponse",
     "X-Request-Id",
 )
 PREFLIGHT_MAX_AGE_SECONDS = 3600

@@ -238,6 +238,11 @@ class Settings:
     audit_days: int = _setting(
         400, COUNT_OR_ZERO, "Days after which audit records are deleted; 0 keeps them for ever."
     )
+    slow_ms: int = _setting(
+        1000,
+        COUNT_OR_ZERO,
+        "Milliseconds from which a request is logged with what took the time; 0: none is.",
+    )
     log_level: str = _setting("info", click.Choice(LOG_LEVELS), "Lowest severity that is logged.")
     log_format: LogFormat = _setting("json", click.Choice(LOG_FORMATS), "Format of the log lines.")
     log_file: Path | None = _setting(

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.exchange import SCOPE_AUTHENTICATED_KEY, parse_weights
 from gateway.graphql.request import dump_variables
+from gateway.request_spans import RequestSpans
 from gateway.server.admission import Admission
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
@@ -38,6 +39,7 @@ from schema.interpretation import list_event_variables
 from storage.administration.api_keys import ApiKey
 from storage.cache.api_key_cache import ApiKeyCache, AuthenticatedKey
 from storage.cache.cache import Cache
+from storage.mongo.spans import note_long_work
 
 KEY_CHECK_SECONDS = 1.0
 """The time between two looks at the keys of all streams; each event looks at its own too."""
@@ -249,6 +251,8 @@ class StreamServices:
     """Raises HttpError while the application starts or stops."""
     serialize: Callable[[OperationResult, Context, str], Awaitable[bytes]]
     """Returns a result as JSON, within the budget of the context, for the request with this id."""
+    spans: RequestSpans | None = None
+    """Follows each operation of a WebSocket."""
     turns: asyncio.Semaphore = field(
         default_factory=lambda: asyncio.Semaphore(MAX_EVENTS_AT_A_TIME)
     )
@@ -285,6 +289,7 @@ class StreamServices:
         The stream ends after an event that has nothing but errors: a client that goes on from its
         last event misses none. Raises HttpError, and StreamEndedError when its key has ended.
         """
+        note_long_work()
         executor, keys = self.service.executor, self.get_keys()
         key = request.scope[SCOPE_AUTHENTICATED_KEY]
         context = self._create_context(caller, request)

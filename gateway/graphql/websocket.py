@@ -5,7 +5,7 @@ https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack, aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from gateway.authentication import API_KEY_HEADER, FLAGS_HEADER
 from gateway.exchange import (
     SCOPE_AUTHENTICATED_KEY,
     SCOPE_KEY_ID,
+    SCOPE_TRACE_ID,
     get_client_address,
     log_request,
     new_request_id,
@@ -197,6 +198,8 @@ class SocketOperations:
     async def _run(self, operation_id: str, client_request: GraphQLRequest) -> None:
         request = self._create_request()
         started = time.perf_counter()
+        spans = self._services.spans
+        root = None if spans is None else spans.begin(request.scope)
         failure: Exception | None = None
         try:
             await self._execute(operation_id, client_request, request)
@@ -217,7 +220,11 @@ class SocketOperations:
         finally:
             if self._is_wanted(operation_id):
                 del self._tasks[operation_id]
-            _log_operation(request.scope, started, failure)
+            codes = ["SERVER_ERROR"] if failure else request.scope.get(SCOPE_ERROR_CODES, ())
+            if spans is not None and root is not None:
+                seconds = time.perf_counter() - started
+                spans.end(request.scope, root, 500 if failure else 200, codes, seconds)
+            _log_operation(request.scope, started, failure, codes)
 
     async def _execute(
         self, operation_id: str, client_request: GraphQLRequest, request: Request
@@ -306,7 +313,9 @@ def _read_headers(payload: dict[str, Any]) -> list[tuple[bytes, bytes]]:
     return headers
 
 
-def _log_operation(scope: Scope, started: float, failure: Exception | None) -> None:
+def _log_operation(
+    scope: Scope, started: float, failure: Exception | None, error_codes: Collection[str]
+) -> None:
     log_request(
         scope["state"]["request_id"],
         method=OPERATION_METHOD,
@@ -317,9 +326,10 @@ def _log_operation(scope: Scope, started: float, failure: Exception | None) -> N
         client=get_client_address(scope),
         key_id=scope.get(SCOPE_KEY_ID),
         operation=scope.get(SCOPE_OPERATION),
-        counted_as=scope.get(SCOPE_COUNTED_AS, OTHER),
-        error_codes=["SERVER_ERROR"] if failure else scope.get(SCOPE_ERROR_CODES, ()),
+        error_codes=error_codes,
         error=failure,
+        trace_id=scope.get(SCOPE_TRACE_ID),
+        counted_as=scope.get(SCOPE_COUNTED_AS, OTHER),
         failure=scope.get(SCOPE_FAILURE),
     )
 

@@ -29,6 +29,7 @@ from gateway.exchange import (
     SCOPE_CLIENT_ADDRESS,
     SCOPE_EARLY_STATUS,
     STATUS_LINES,
+    TRACEPARENT_HEADER,
     HeaderFields,
     HeaderList,
     ProtocolError,
@@ -695,8 +696,8 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         self._scope["method"] = method.decode()
         fields = HeaderFields(self._headers)
         self._send_answer(self._scope["method"], response, get_request_id(fields))
-        # The response to a client's own id is never repeated: each request has another one.
-        if REQUEST_ID_HEADER not in fields:
+        # What has an id or a trace of its client is never repeated: each request has another one.
+        if REQUEST_ID_HEADER not in fields and TRACEPARENT_HEADER not in fields:
             self._repeatable = response
 
     def _send_answer(self, method: str, response: "FastResponse", request_id: str) -> None:

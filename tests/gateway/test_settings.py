@@ -47,6 +47,7 @@ CHANGED = Settings(
     drain_notice_seconds=3,
     audit_days=8,
     request_seconds=8,
+    slow_ms=50,
     log_level="error",
     log_format="text",
     log_file=Path("gateway.log"),

@@ -317,6 +317,18 @@ async def test_the_id_of_a_client_is_not_repeated(stub: FastPathStub) -> None:
         streams[1].close()
 
 
+@on_server_loop
+async def test_a_request_of_a_trace_is_not_repeated(stub: FastPathStub) -> None:
+    raw = KNOWN_REPEATED_REQUESTS[:-2] + b"Traceparent: 00-1-1-01\r\n\r\n"
+    async with serve(stub) as connect:
+        streams = await connect()
+        for _ in range(2):
+            streams[1].write(raw)
+            await read_response(streams[0])
+        assert (stub.read, stub.repeated) == (2, 0)
+        streams[1].close()
+
+
 @pytest.mark.parametrize(
     ("forwarded", "clients"),
     [
