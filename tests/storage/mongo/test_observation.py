@@ -16,7 +16,7 @@ from storage.mongo.observation import CommandEnd
 from tests.databases import EACH_DRIVER
 from tests.waiting import TIMEOUT_SECONDS
 
-request: ContextVar[str] = ContextVar("request", default="none")
+request: ContextVar[str] = ContextVar("request", default="")
 NUMBERS = {"$range": [0, {"$add": ["$_id", 1_000_000]}]}
 SLOW = {"$expr": {"$lt": [{"$sum": {"$map": {"input": NUMBERS, "in": "$$this"}}}, 0]}}
 """Takes 0.03 to 0.3 seconds for each document."""
@@ -90,14 +90,16 @@ async def test_reads_past_the_driver_are_told(observed: Observed) -> None:
 
 
 async def test_an_error_that_is_not_of_mongodb_has_the_cause_as_code(observed: Observed) -> None:
+    request.set("too late")
     with pymongo.timeout(0.05), pytest.raises(PyMongoError):
         await observed.database["things"].find_one(SLOW)
-    assert observed.of("things") == [("none", "find", str(UnavailableCause.DEADLINE_EXCEEDED))]
+    assert observed.of("things") == [("too late", "find", str(UnavailableCause.DEADLINE_EXCEEDED))]
 
 
 async def test_an_insert_that_finds_its_key_taken_is_a_command_that_succeeded(
     observed: Observed,
 ) -> None:
+    request.set("taken")
     with pytest.raises(DuplicateKeyError):
         await observed.database["things"].insert_one({"_id": 1})
-    assert observed.of("things") == [("none", "insert", "")]
+    assert observed.of("things") == [("taken", "insert", "")]
