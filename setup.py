@@ -11,10 +11,10 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
-ROOT = Path(__file__).parent
+ROOT = Path(__file__).resolve().parent
 FILES = (
-    *("*.md", "LICENSE", "Dockerfile", "docker-compose.yml", "docs/**/*", "clients/**/*"),
-    *("samples/*/*.[!p]*", "samples/deployment/Caddyfile", "samples/imdf/*/*"),
+    *("*.md", "LICENSE", "Dockerfile", "docker-compose.yml"),
+    *("docs/**/*", "clients/**/*", "samples/**/*"),
     *("schema/schema.graphql", "storage/bundles/bundle.schema.json"),
 )
 LEFT_OUT = {"CONTRIBUTING.md", "node_modules", "__pycache__"}
@@ -32,7 +32,12 @@ def find_files() -> set[Path]:
     if missing := [file for file in BUILT if not (ROOT / file).exists()]:
         raise SystemExit(f"Not built yet: {', '.join(missing)}. 'make wheel' builds all of it.")
     found = (file for pattern in FILES for file in ROOT.glob(pattern) if file.is_file())
-    return {file for file in found if LEFT_OUT.isdisjoint(file.relative_to(ROOT).parts)}
+    return {file for file in found if not _is_left_out(file.relative_to(ROOT))}
+
+
+def _is_left_out(file: Path) -> bool:
+    is_code = file.parts[0] == "samples" and file.suffix == ".py"  # it makes the samples
+    return is_code or not LEFT_OUT.isdisjoint(file.parts)
 
 
 def copy_files(folder: Path) -> None:
