@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pymongo import MongoClient
 
 from gateway.cli import operator
 from gateway.cli.operations import execute
@@ -23,7 +24,7 @@ from storage.errors import EmbeddedServerError, MongoUnusableError, StorageError
 from storage.mongo import driver
 from tests.databases import EACH_DRIVER
 from tests.gateway.floorgate_process import floorgate, storage_options
-from tests.storage.embedded.test_embedded_mongo import continue_when_logged, mongods
+from tests.storage.embedded.test_embedded_mongo import continue_when_logged
 from tests.storage.mongo.replica_set_of_three import run_replica_set
 
 UNKNOWN = "the change may or may not have been made: look with floorgate audit before you repeat it"
@@ -111,7 +112,8 @@ def test_an_embedded_mongodb_without_time_to_answer_is_waited_for(
     @contextmanager
     def run_and_stop(*arguments: Any) -> Iterator[str]:
         with run_embedded_mongo(*arguments) as url:
-            (server,) = mongods(tmp_path)
+            with MongoClient[dict[str, Any]](url) as client:
+                server = client.admin.command("serverStatus")["pid"]
             os.kill(server, signal.SIGSTOP)
             try:
                 continue_when_logged(monkeypatch, server)
