@@ -68,7 +68,10 @@ class Collector:
             self._server.server_close()
 
     def tree(self) -> list[str]:
-        """The names of all spans in the order in which they began, indented."""
+        """The names of all spans in the order in which they began, indented.
+
+        Without the handshakes of new connections to MongoDB, which any request may need.
+        """
         inside: dict[bytes, list[Any]] = {}
         ids = {span.span_id for span in self.spans}
         for span in sorted(self.spans, key=lambda each: each.start_time_unix_nano):
@@ -78,7 +81,8 @@ class Collector:
 
         def write(parent: bytes, depth: int) -> Iterator[str]:
             for span in inside.get(parent, ()):
-                yield "  " * depth + span.name
+                if not span.name.startswith(("sasl", "hello")):
+                    yield "  " * depth + span.name
                 yield from write(span.span_id, depth + 1)
 
         return [*write(b"", 0)]
@@ -180,7 +184,7 @@ async def test_levels_of_a_query_and_their_commands_are_spans(
     query = "query Mine { units(perPage: 2) { data { id floor { name } } } }"
     async with traced(world, cache_mb=0) as client:
         assert (await client.post("/graphql", json={"query": query})).status_code == 200
-    assert collector.tree()[-5:] == [
+    assert [line for line in collector.tree() if line != "  find api_keys"][-5:] == [
         "  query",
         "    Query.units",
         "      find units",
