@@ -145,7 +145,7 @@ class SlowRequests:
         _logger.warning("slow request", extra={"fields": fields})
 
     def _end_quiet(self, name: tuple[str | None, str | None]) -> None:
-        if left_out := self._left_out.pop(name):
+        if left_out := self._left_out.pop(name, 0):
             fields = {"route": name[0], "operation": name[1], "count": left_out}
             _logger.warning("further slow requests", extra={"fields": fields})
 

@@ -58,8 +58,6 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
         """Address and election of the latest primary; None before the first."""
         self._lock = threading.Lock()  # each member is monitored by a thread of its own
         self.lost_at: float | None = None
-        self.description: TopologyDescription | None = None
-        """The servers as the driver knows them; None before it has begun."""
         self._last_writes: dict[Any, _LastWrite] = {}
         """The last write that each member had when it was asked, by address."""
         self._asked_at: dict[Any, float] = {}
@@ -124,8 +122,7 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
         return certain[1] if certain == possible and is_current else None
 
     def description_changed(self, event: TopologyDescriptionChangedEvent) -> None:
-        """Remember the state of the servers, and when the primary was lost."""
-        self.description = event.new_description
+        """Remember when the primary was lost."""
         if event.new_description.has_writable_server():
             self.lost_at = None
         elif self.lost_at is None and self.primary is not None:
@@ -168,6 +165,8 @@ class Deployment:
     """Reads and transactions that were run again, by the error before."""
     endings: set[asyncio.Task[None]] = field(default_factory=set)
     """The tasks that end sessions in the background."""
+    driver_client: Any = None
+    """PyMongo's client, which Motor's is in front of."""
 
     @classmethod
     def at(cls, url: str, clock: ClusterClock | None = None) -> "Deployment":
@@ -175,14 +174,19 @@ class Deployment:
         clock = clock or ClusterClock()
         return cls(url, clock, PrimaryListener(clock))
 
+    @property
+    def description(self) -> TopologyDescription:
+        """The servers as the driver knows them now: listeners are told up to a second later."""
+        description: TopologyDescription = self.driver_client.topology_description
+        return description
+
     def is_readable(self) -> bool:
         """Return whether there is a primary, or it is known what a majority has without one."""
         return self.listener.lost_at is None or self.listener.get_safe_time() is not None
 
     def has_primary(self) -> bool:
         """Return whether this process knows a primary now."""
-        description = self.listener.description
-        return description is not None and description.has_writable_server()
+        return self.description.has_writable_server()
 
     def has_majority(self) -> bool:
         """Return whether more than half of the members answer this process."""
@@ -198,10 +202,9 @@ class Deployment:
 
     def _list_answers(self) -> list[bool]:
         """Return for each member whether it answers; of several routers, one will do."""
-        description = self.listener.description
-        if description is None or description.replica_set_name is None:
+        if self.description.replica_set_name is None:
             return [self.has_primary()]
-        members = description.server_descriptions().values()
+        members = self.description.server_descriptions().values()
         return [member.is_server_type_known for member in members]
 
     def choose_members(self) -> _ServerMode:
@@ -218,6 +221,7 @@ class Deployment:
 
 def describe(client: Client, deployment: Deployment) -> None:
     """Remember which deployment a client is connected to."""
+    deployment.driver_client = vars(client).get("delegate", client)
     setattr(client, _ATTRIBUTE, deployment)
 
 

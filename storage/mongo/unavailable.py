@@ -283,7 +283,7 @@ async def check_requirements(client: Client, timeout_seconds: float) -> Mapping[
             if find_cause(error) is None:
                 raise
             waited = f"waited {time.monotonic() - started:.0f} seconds"
-            description = topology.of(client).listener.description
+            description = topology.of(client).description
             raise MongoUnusableError(f"{explain_absence(description)} ({waited})") from error
     if fault := find_fault(hello):
         raise MongoUnusableError(fault)
@@ -311,8 +311,8 @@ def explain_loss(client: Client, error: UnavailableError) -> str:
     """Return why a command was not completed, from what the driver knows of the servers by now."""
     if not isinstance(error.__cause__, PyMongoError):
         return str(error)
-    description = topology.of(client).listener.description
-    if description is None or not description.has_writable_server():
+    description = topology.of(client).description
+    if not description.has_writable_server():
         return explain_absence(description, hint="")
     if missing := _describe_missing(description):
         return (
@@ -323,12 +323,12 @@ def explain_loss(client: Client, error: UnavailableError) -> str:
 
 
 def explain_absence(
-    description: TopologyDescription | None,
+    description: TopologyDescription,
     hint: str = ": is it running, and is --mongo-url right?",
 ) -> str:
     """Return why the driver has found no primary, from what it has learnt of the servers."""
-    servers = description.server_descriptions() if description else {}
-    if description is not None and not servers:
+    servers = description.server_descriptions()
+    if not servers:
         return (
             "No server that --mongo-url names is a member of the replica set"
             f" {description.replica_set_name!r}: it is standalone, or has another replicaSet"
@@ -346,9 +346,9 @@ def explain_absence(
     return f"MongoDB cannot be reached{hint}{reason}"
 
 
-def _describe_missing(description: TopologyDescription | None) -> str:
+def _describe_missing(description: TopologyDescription) -> str:
     """Return which members do not answer, as the end of a sentence; empty if there are none."""
-    servers = description.server_descriptions() if description else {}
+    servers = description.server_descriptions()
     unreachable = sorted(
         f"{host}:{port}"
         for (host, port), server in servers.items()
@@ -360,9 +360,9 @@ def _describe_missing(description: TopologyDescription | None) -> str:
 def shorten(error: Exception) -> str:
     """Return a driver's error without its settings: the address, and what is wrong there.
 
-    >>> shorten(AutoReconnect("a:27017: closed (configured timeouts: connectTimeoutMS: 2000.0ms)"))
+    >>> shorten(PyMongoError("a:27017: closed (configured timeouts: connectTimeoutMS: 2000.0ms)"))
     'a:27017: closed'
-    >>> shorten(ServerSelectionTimeoutError("No primary, Timeout: 2.0s, Topology Description: <…>"))
+    >>> shorten(PyMongoError("No primary, Timeout: 2.0s, Topology Description: <…>"))
     'No primary'
     """
     return str(error).partition(" (configured timeouts")[0].partition(", Timeout: ")[0]

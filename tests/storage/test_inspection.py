@@ -12,6 +12,7 @@ from storage import inspection
 from storage.administration.api_keys import KEYS_COLLECTION
 from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID
 from storage.catalog import MAPS
+from storage.embedded.embedded_mongo import run_embedded_mongo
 from storage.inspection import Finding, inspect_database
 from storage.mongo import files
 from storage.mongo.connection import ConnectionSettings
@@ -131,10 +132,22 @@ async def test_maps_whose_files_are_missing_or_incomplete_are_named(
     assert found["files"].message == message
 
 
+@pytest.fixture(scope="module")
+def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A MongoDB of these tests alone: parameters and transactions are those of all databases."""
+    with run_embedded_mongo(tmp_path_factory.mktemp("server")) as url:
+        yield url
+
+
 @pytest.fixture
-def server(mongo_url: str) -> Iterator[MongoClient[dict[str, Any]]]:
-    with MongoClient[dict[str, Any]](mongo_url) as client:
+def server(server_url: str) -> Iterator[MongoClient[dict[str, Any]]]:
+    with MongoClient[dict[str, Any]](server_url) as client:
         yield client
+
+
+@pytest.fixture
+def server_connection(server_url: str, tmp_path: Path) -> ConnectionSettings:
+    return ConnectionSettings(tmp_path, server_url, database="inspected")
 
 
 @pytest.mark.parametrize(
@@ -145,11 +158,11 @@ def server(mongo_url: str) -> Iterator[MongoClient[dict[str, Any]]]:
     ],
 )
 async def test_parameters_that_a_gateway_cannot_do_with_are_named(
-    server: Any, connection: ConnectionSettings, name: str, wrong: int, expected: str
+    server: Any, server_connection: ConnectionSettings, name: str, wrong: int, expected: str
 ) -> None:
     before = server.admin.command("setParameter", **{name: wrong})["was"]
     try:
-        [found] = (await find(connection)).values()
+        [found] = (await find(server_connection)).values()
     finally:
         server.admin.command("setParameter", **{name: before})
     assert (found.check, found.status) == ("parameters", "warning")
@@ -169,16 +182,16 @@ async def test_a_release_whose_upgrade_is_not_finished_is_a_warning(
 
 
 async def test_transactions_that_stay_open_are_a_warning(
-    server: Any, database: Any, connection: ConnectionSettings, monkeypatch: pytest.MonkeyPatch
+    server: Any, server_connection: ConnectionSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inspection, "OPEN_WARNING_SECONDS", 0)
     with server.start_session() as session, session.start_transaction():
-        server[database.name]["units"].delete_one({"_id": "u"}, session=session)
-        [found] = (await find(connection)).values()
+        server["inspected"]["units"].delete_one({"_id": "u"}, session=session)
+        [found] = (await find(server_connection)).values()
         session.abort_transaction()
     assert (found.check, found.status) == ("transactions", "warning")
     assert found.message.startswith("1 open for over 0 s")
-    assert await find(connection) == {}
+    assert await find(server_connection) == {}
 
 
 async def test_an_oplog_that_is_full_within_a_day_is_a_warning(
