@@ -11,6 +11,7 @@ import orjson
 import pytest
 import yaml
 import zstandard
+from pymongo import MongoClient
 from starlette.requests import Request
 
 from gateway import public_endpoints as health_module
@@ -157,7 +158,8 @@ class Pings:
 
 
 def endpoints_of_any_database() -> HealthEndpoints:
-    database: Any = SimpleNamespace(client=SimpleNamespace())
+    unconnected = MongoClient[dict[str, Any]]("mongodb://any", connect=False)
+    database: Any = SimpleNamespace(client=unconnected)
     topology.describe(database.client, topology.Deployment.at("mongodb://any"))
     state: Any = SimpleNamespace(
         store=SimpleNamespace(database=database), change_feed=ChangeFeed(database)
