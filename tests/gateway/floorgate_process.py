@@ -9,7 +9,7 @@ import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,8 @@ from tests.waiting import TIMEOUT_SECONDS
 
 CHECKOUT = Path(__file__).parents[2]
 COMMAND = [str(Path(sys.executable).parent / "floorgate")]
+# The program itself refuses to run the packages of another checkout, which PYTHONPATH names.
+_COMMAND_OF_OTHERS = [sys.executable, "-P", "-c", "from gateway.cli.main import main; main()"]
 
 
 def environment(**given: str) -> dict[str, str]:
@@ -45,10 +47,14 @@ def storage_options(mongo_url: str, database: str, folder: Path) -> list[str]:
     return ["--mongo-url-file", str(file), "--database", database]
 
 
+def _find_command(given: Mapping[str, str]) -> list[str]:
+    return _COMMAND_OF_OTHERS if "PYTHONPATH" in given else COMMAND
+
+
 def floorgate(*arguments: Any, stdin: str = "", **given: str) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end."""
     return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
+        [*_find_command(given), *map(str, arguments)],
         input=stdin,
         capture_output=True,
         text=True,
@@ -86,8 +92,9 @@ class Server:
 @contextmanager
 def run_serve_command(data_dir: Path, *arguments: Any, **given: str) -> Iterator[Server]:
     """`floorgate serve` on a free port, terminated afterwards if it still runs."""
+    options = ("--port", "0", "--data-dir", str(data_dir), *map(str, arguments))
     process = subprocess.Popen(
-        [*COMMAND, "serve", "--port", "0", "--data-dir", str(data_dir), *map(str, arguments)],
+        [*_find_command(given), "serve", *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
