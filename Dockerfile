@@ -2,8 +2,8 @@
 #   docker build --tag floorgate:1.0.0 .
 # The embedded MongoDB is left out: it is for trying Floorgate, and takes 135 MB.
 
-# The digest is the one that public repositories pin for this tag in November 2026. Update both.
-ARG BASE=docker.io/library/python:3.13.15-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
+# Tag and digest: repos/python/remote/3.13.15-slim.md in docker-library/repo-info (commit 422f3cfe).
+ARG BASE=docker.io/library/python:3.13.15-slim@sha256:881d80734ee05dca6f7f42dcb080975652a53c7eda9ba1f03bb8da31aa6a6ec2
 
 FROM ${BASE} AS build
 RUN apt-get update && apt-get install --yes --no-install-recommends make

@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def find_conflict(root: Path) -> str | None:
-    """Return what shadows a package of Floorgate, whose packages are in `root`, or is shadowed.
+    """Return which file shadows one of Floorgate's packages in `root`, or is shadowed by it.
 
     If two distributions have the same package, the one that is installed last overwrites files of
     the other. The `__init__.py` of Floorgate's packages are empty, which tells them from others.

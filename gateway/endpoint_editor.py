@@ -42,7 +42,7 @@ class EndpointFaultsError(RequestError):
 
     def __init__(self, argument: str, faults: Iterable[object]) -> None:
         self.parts = [*faults]
-        """What is wrong, with the `place` of each fault that has one."""
+        """Sentences that say what is wrong; some faults have their `place`."""
         lines = [*map(str, self.parts)]
         title = [f"{len(lines):,} fault{'s'[: len(lines) - 1]}:"] if argument == DOCUMENTS else []
         super().__init__("\n".join(title + lines), fields={argument: lines[:MAX_REPORTED_ERRORS]})

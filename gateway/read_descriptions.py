@@ -1,4 +1,4 @@
-"""What explanations and the log tell of MongoDB's reads: without long values, or any."""
+"""Describe MongoDB's reads for explanations and the log: without long values, or without any."""
 
 from collections.abc import Set
 from datetime import date

@@ -1,4 +1,4 @@
-"""What becomes of the spans of a request when it has ended: a trace, and a line if it was slow.
+"""Export the spans of a request when it has ended, and log those of a slow one.
 
 A line says what `Floorgate-Explain` would, without the values that the client sent. MongoDB's plans
 are asked for afterwards, one request at a time, and it runs nothing again for them: a service that
@@ -86,7 +86,7 @@ class SlowRequests:
         self.seconds = seconds
         self._get_database = get_database
         self._left_out: dict[tuple[str | None, str | None], int] = {}
-        """How many requests had no line, of each operation that had one a moment ago."""
+        """Counts requests without a line, for each operation that had one a moment ago."""
         self._lines: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
 

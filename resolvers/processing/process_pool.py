@@ -82,7 +82,7 @@ class ProcessPool:
 
     @property
     def state(self) -> PoolState:
-        """What the pool does now, as any thread may ask."""
+        """Return what the pool does now; any thread may ask."""
         busy, idle = [*self._busy], [*self._idle]
         pids = [worker.pid for worker in busy + idle if worker.pid]
         return PoolState(len(busy), len(idle), sum(map(len, [*self._waiting.values()])), pids)

@@ -36,15 +36,15 @@ class ErasureStep(NamedTuple):
 
     @property
     def operation(self) -> audit.Operation:
-        """What becomes of the documents, in a word of the audit log."""
+        """Return the word of the audit log for what is done to the documents."""
         return "removed" if self.forget is None else "updated"
 
 
 class Erasure(NamedTuple):
-    """What would be erased."""
+    """A plan: it says what would be erased."""
 
     changes: list[audit.AuditChange]
-    """How many documents of each collection are changed or removed; without their ids."""
+    """Numbers of documents that are changed or removed, by collection; their ids are left out."""
     mentions: list[str]
     """Endpoints and documents that have the id in their text, which stays."""
 

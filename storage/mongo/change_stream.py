@@ -262,7 +262,7 @@ class StreamThread:
         self._follow = follow
         self.stopping = threading.Event()
         self.interruptions = Counter[str]()
-        """How often the stream has ended, by cause, or name of the error."""
+        """Counts how often the stream has ended, by cause or name of the error."""
         self.cause: UnavailableCause | None = None
         """Why there is no stream now."""
         self._member = ""

@@ -1,4 +1,4 @@
-"""What a request spends its time on: spans, in a tree whose root is the request.
+"""Note what a request spends its time on, as spans in a tree whose root is the request.
 
 Explanations, the log of slow requests and traces are all made of them when the request has ended.
 The current span is a context variable, so that it reaches MongoDB's commands through the layers
@@ -54,7 +54,7 @@ class Span(Struct, eq=False):
 
     @property
     def title(self) -> str:
-        """What is told of the name: the operation's is its client's."""
+        """Return the name for logs and traces, without the name that a client has given."""
         if self.command is not None:
             return f"{self.command.command} {self.command.collection}".strip()
         return self.name.partition(" ")[0] if self.kind == "operation" else self.name

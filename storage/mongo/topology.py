@@ -176,7 +176,7 @@ class Deployment:
 
     @property
     def description(self) -> TopologyDescription:
-        """The servers as the driver knows them now: listeners are told up to a second later."""
+        """Return the servers as the driver knows them now; events come up to a second later."""
         description: TopologyDescription = self.driver_client.topology_description
         return description
 
