@@ -29,13 +29,13 @@ from schema.errors import error_result, to_operation_result
 from schema.interpretation import interpret, open_source
 from schema.operations import InvalidOperationError as InvalidOperationError
 from schema.operations import Operation as Operation
+from schema.operations import limit_exceeded_error as limit_exceeded_error
 from schema.operations import (
-    check_size,
+    limits_as_invalid_operation,
     measure_operation,
     parse_client_operation,
     parse_operation,
 )
-from schema.operations import limit_exceeded_error as limit_exceeded_error
 from schema.query_limits import QueryLimits as QueryLimits
 
 MAX_LOGGED_REASONS = 100
@@ -118,7 +118,7 @@ class Executor:
     >>> import asyncio
     >>> from graphql import build_schema
     >>> executor = Executor(build_schema("type Query { unit: String }"), compile_queries=False)
-    >>> operation = executor.get_client_operation("{ unit }", None, variables={})
+    >>> operation = asyncio.run(executor.load_client_operation("{ unit }", None, variables={}))
     >>> context = Context(Caller("docs", scope=None), _store=None)
     >>> asyncio.run(executor.run(operation, {}, context)).data
     {'unit': None}
@@ -165,20 +165,6 @@ class Executor:
         measure = operation.measure
         return 0 if measure is None else measure.check(variables, self.limits).cost
 
-    def get_client_operation(
-        self, text: str, name: str | None, variables: Mapping[str, Any]
-    ) -> Operation:
-        """Return a client's operation, from the cache or parsed, if it is within the limits.
-
-        Code is generated when it is selected again: for one that runs once, it does not pay,
-        unless it may return many records.
-        Raises InvalidOperationError.
-        """
-        operation = self._find_operation(text, name, variables)
-        if operation is None:
-            return self._keep(name, self._parse(text, name, variables))
-        return operation
-
     def find_name(self, text: str, name: str | None) -> str | None:
         """Return the name of a client's operation, if it is cached: parsing it would cost more."""
         operation = self._operation_cache.peek((text, name), None)
@@ -187,10 +173,25 @@ class Executor:
     async def load_client_operation(
         self, text: str, name: str | None, variables: Mapping[str, Any]
     ) -> Operation:
-        """Return what `get_client_operation` does, but parse a long document in a thread."""
-        operation = self._find_operation(text, name, variables)
-        if operation is None:
-            return self._keep(name, await self._parse_anywhere(text, name, variables))
+        """Return a client's operation, from the cache or parsed, if it is within the limits.
+
+        Code is generated when it is selected again: for one that runs once, it does not pay,
+        unless it may return many records.
+        Raises InvalidOperationError.
+        """
+        operation = self._operation_cache.get((text, name))
+        if operation is not None:
+            with limits_as_invalid_operation():
+                self.check_size(operation, variables)
+            if operation.compiled is not None:
+                operation.compiled.request_code()
+                self._operation_cache.reweigh((text, name))
+            return operation
+        if len(text) > MAX_CHARACTERS_IN_EVENT_LOOP:
+            operation = await run_in_thread(self._parse, text, name, variables)
+        else:
+            operation = self._parse(text, name, variables)
+        self._operation_cache.put((text, name), operation)
         return operation
 
     async def open_events(
@@ -265,7 +266,7 @@ class Executor:
 
     def _check_interpreted(self, operation: Operation, variables: Mapping[str, Any]) -> None:
         """Raise LimitExceededError if graphql-core would take too long with an operation."""
-        cost = operation.measure.check(variables, self.limits).cost if operation.measure else 0
+        cost = self.check_size(operation, variables)
         if cost > MAX_INTERPRETED_COST:
             raise LimitExceededError(
                 f"The operation may return {cost} records, over the limit of"
@@ -276,36 +277,12 @@ class Executor:
                 requested=cost,
             )
 
-    def _find_operation(
-        self, text: str, name: str | None, variables: Mapping[str, Any]
-    ) -> Operation | None:
-        """Return an operation that need not be parsed, and is within the limits."""
-        operation = self._operation_cache.get((text, name))
-        if operation is not None:
-            check_size(operation, variables, self.limits)
-            if operation.compiled is not None:
-                operation.compiled.request_code()
-                self._operation_cache.reweigh((text, name))
-        return operation
-
-    async def _parse_anywhere(
-        self, text: str, name: str | None, variables: Mapping[str, Any]
-    ) -> Operation:
-        """Return what `_parse` does, but parse a long document in a thread."""
-        if len(text) > MAX_CHARACTERS_IN_EVENT_LOOP:
-            return await run_in_thread(self._parse, text, name, variables)
-        return self._parse(text, name, variables)
-
     def _parse(self, text: str, name: str | None, variables: Mapping[str, Any]) -> Operation:
         operation = parse_client_operation(self.schema, text, name, variables, self.limits)
         if self.compile_queries:
             compiled = operation.compile(self.schema)
             if operation.first_cost >= MIN_COST_FOR_CODE:
                 compiled.request_code()
-        return operation
-
-    def _keep(self, name: str | None, operation: Operation) -> Operation:
-        self._operation_cache.put((operation.text, name), operation)
         return operation
 
 

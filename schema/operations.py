@@ -14,7 +14,7 @@ from schema.compiler.compiled_query import CompiledQuery
 from schema.definitions import Requirement, definition_of, requirement_of
 from schema.errors import say_null
 from schema.query_limits import QueryLimits
-from schema.query_size import OperationMeasure, QuerySize
+from schema.query_size import OperationMeasure
 from schema.validation import validate
 
 MAX_NUMBER_DIGITS = 1_000
@@ -93,11 +93,6 @@ class Operation:
         self.compiled = CompiledQuery(schema, self.document, self.node)
         return self.compiled
 
-    def measure_size(self, variables: Mapping[str, Any], limits: QueryLimits) -> QuerySize:
-        """Return the size of a client's operation. Raises LimitExceededError."""
-        assert self.measure is not None
-        return self.measure.check(variables, limits)
-
     def check_requirements(self, caller: Caller) -> None:
         """Raise FlagRequiredError for any field before PermissionRequiredError for any."""
         for requirement in self.requirements:
@@ -135,7 +130,7 @@ def parse_client_operation(
 
     Size is checked before validation, because the cost of validation grows with it.
     """
-    with _limits_as_invalid_operation():
+    with limits_as_invalid_operation():
         document = _parse_within_limits(text, limits)
         measures = {
             id(node): OperationMeasure(schema, document, node)
@@ -157,7 +152,7 @@ def measure_operation(
     The cheapest request asks for pages of one record, and gives nothing else. The document need not
     be valid. Raises InvalidOperationError.
     """
-    with _limits_as_invalid_operation():
+    with limits_as_invalid_operation():
         document = _parse_within_limits(text, limits)
         node = _get_operation_node(document, None)
         measure = OperationMeasure(schema, document, node)
@@ -170,14 +165,9 @@ def measure_operation(
         return measure
 
 
-def check_size(operation: Operation, variables: Mapping[str, Any], limits: QueryLimits) -> None:
-    """Raise InvalidOperationError if a client's operation exceeds a limit with these variables."""
-    with _limits_as_invalid_operation():
-        operation.measure_size(variables, limits)
-
-
 @contextmanager
-def _limits_as_invalid_operation() -> Iterator[None]:
+def limits_as_invalid_operation() -> Iterator[None]:
+    """Raise InvalidOperationError where a limit is exceeded."""
     try:
         yield
     except RecursionError as error:
@@ -195,7 +185,7 @@ def limit_exceeded_error(error: LimitExceededError) -> InvalidOperationError:
 
 def parse_within_limits(source: str | graphql.Source, limits: QueryLimits) -> graphql.DocumentNode:
     """Parse a document. Raises InvalidOperationError."""
-    with _limits_as_invalid_operation():
+    with limits_as_invalid_operation():
         return _parse_within_limits(source, limits)
 
 

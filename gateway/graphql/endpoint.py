@@ -168,8 +168,8 @@ class GraphQLEndpoint:
                 result, media_type, context, request.scope["state"]["request_id"]
             )
             if operation.measure:
-                size = operation.measure_size(variables, executor.limits)
-                response.raw_headers.append((COST_HEADER, str(size.cost).encode()))
+                cost = executor.check_size(operation, variables)
+                response.raw_headers.append((COST_HEADER, str(cost).encode()))
             return response
 
         key = (

@@ -1,5 +1,6 @@
 """What is sent is valid, of its directory, and the same on every run."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -77,7 +78,9 @@ def test_a_graphql_request_is_valid_with_exactly_its_variables(workload: Workloa
     for request in workload.requests(DIRECTORY)[:2]:
         parameters = _read_parameters(request)
         variables = parameters.get("variables", {})
-        operation = executor.get_client_operation(_find_document(parameters), None, variables)
+        operation = asyncio.run(
+            executor.load_client_operation(_find_document(parameters), None, variables)
+        )
         [definition] = operation.document.definitions
         assert isinstance(definition, OperationDefinitionNode)
         declared = {each.variable.name.value for each in definition.variable_definitions or ()}

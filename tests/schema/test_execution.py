@@ -285,7 +285,7 @@ async def test_errors_of_introspection_are_those_of_other_operations(fields: str
     for text in (NULL % fields, f"{NULL % fields} fragment F on Query {{ __typename }}"):
         if "fragment" in text:
             text = text.replace("{ __schema", "{ ...F __schema", 1)
-        operation = executor.get_client_operation(text, None, {"null": None})
+        operation = await executor.load_client_operation(text, None, {"null": None})
         assert operation.is_introspection is ("fragment" not in text)
         context = Context(Caller("key", ALL_ASSETS), cast(Any, None))
         result = await executor.run(operation, {"null": None}, context)

@@ -1,5 +1,6 @@
 """What arguments may hold is checked first; inputs of a wrong type are named in errors."""
 
+import asyncio
 from typing import Any, cast
 
 import graphql
@@ -146,8 +147,10 @@ async def test_a_caller_without_permission_is_denied_before_long_lists_are_read(
 def test_page_sizes_count_as_they_are_coerced(document: str, variables: dict[str, Any]) -> None:
     """A variable's default counts where none is given, and JSON's 60.0 is the Int 60."""
     with pytest.raises(InvalidOperationError, match="may return 60 records"):
-        Executor(GRAPHQL_SCHEMA, QueryLimits(cost=50)).get_client_operation(
-            document, None, variables
+        asyncio.run(
+            Executor(GRAPHQL_SCHEMA, QueryLimits(cost=50)).load_client_operation(
+                document, None, variables
+            )
         )
 
 
@@ -202,10 +205,10 @@ def test_counting_is_not_limited_by_the_depth_of_a_value() -> None:
 
 def test_the_longest_lists_are_allowed() -> None:
     executor = Executor(GRAPHQL_SCHEMA)
-    executor.get_client_operation(ASSIGN, None, {"data": [ASSIGNMENT] * 10_000})
-    executor.get_client_operation(MATRIX, None, {"s": [WAYPOINT] * 50})
+    asyncio.run(executor.load_client_operation(ASSIGN, None, {"data": [ASSIGNMENT] * 10_000}))
+    asyncio.run(executor.load_client_operation(MATRIX, None, {"s": [WAYPOINT] * 50}))
     with pytest.raises(InvalidOperationError, match="51 waypoints"):  # of one that was seen before
-        executor.get_client_operation(MATRIX, None, {"s": [WAYPOINT] * 51})
+        asyncio.run(executor.load_client_operation(MATRIX, None, {"s": [WAYPOINT] * 51}))
 
 
 def test_every_requirement_is_checked_before_arguments_are_converted() -> None:
@@ -235,7 +238,7 @@ def new_context() -> Context:
 
 
 async def run(executor: Executor, text: str, variables: dict[str, Any]) -> OperationResult:
-    operation = executor.get_client_operation(text, None, variables)
+    operation = await executor.load_client_operation(text, None, variables)
     return await executor.run(operation, variables, new_context())
 
 
@@ -290,7 +293,7 @@ async def test_a_subscription_names_its_variables() -> None:
     executor = Executor(GRAPHQL_SCHEMA)
     text = "subscription ($kinds: [RecordKind!]) { changes(kinds: $kinds) { cursor } }"
     variables = {"kinds": ["units", None]}
-    operation = executor.get_client_operation(text, None, variables)
+    operation = await executor.load_client_operation(text, None, variables)
     result = await executor.open_events(operation, variables, new_context())
     assert isinstance(result, OperationResult)
     assert [[*(error.extensions or {})["fields"]] for error in result.errors] == [
@@ -308,7 +311,7 @@ async def test_an_argument_that_a_variable_makes_null_is_named(executor: Executo
 
 def test_an_invalid_document_says_null(executor: Executor) -> None:
     with pytest.raises(InvalidOperationError) as caught:
-        executor.get_client_operation("{ unit(id: null) { id } }", None, {})
+        asyncio.run(executor.load_client_operation("{ unit(id: null) { id } }", None, {}))
     [error] = caught.value.errors
     assert error.message == "Expected value of non-null type 'ID!' not to be null."
 

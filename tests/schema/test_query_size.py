@@ -1,5 +1,6 @@
 """Limits of operations: known before they run, and counted alike while they run."""
 
+import asyncio
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -192,7 +193,9 @@ PHRASES = {
 def test_an_operation_over_a_limit_is_rejected_with_the_limit_and_its_size(limit: str) -> None:
     bounds = QueryLimits(**{limit: getattr(SMALL, limit)})
     with pytest.raises(InvalidOperationError) as raised:
-        Executor(GRAPHQL_SCHEMA, bounds).get_client_operation(REFUSED[limit], None, {})
+        asyncio.run(
+            Executor(GRAPHQL_SCHEMA, bounds).load_client_operation(REFUSED[limit], None, {})
+        )
     assert PHRASES[limit] in str(raised.value)
 
 
@@ -201,10 +204,10 @@ def test_an_operation_is_measured_alone_and_again_with_other_variables() -> None
     document = (
         "query A { units { data { id } } } query B($n: Int) { units(perPage: $n) { data { id } } }"
     )
-    executor.get_client_operation(document, "B", {"n": 40})
+    asyncio.run(executor.load_client_operation(document, "B", {"n": 40}))
     for name, variables in (("A", {}), ("B", {"n": 41})):
         with pytest.raises(InvalidOperationError, match="over the limit of 40"):
-            executor.get_client_operation(document, name, variables)
+            asyncio.run(executor.load_client_operation(document, name, variables))
 
 
 def test_an_operation_is_walked_again_only_for_other_page_sizes(counting: Counting) -> None:
@@ -237,7 +240,7 @@ def test_the_operation_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("schema.execution.MAX_CACHED_OPERATIONS", 3)
     executor = Executor(GRAPHQL_SCHEMA)
     for number in range(5):
-        executor.get_client_operation(f"query Q{number} {{ __typename }}", None, {})
+        asyncio.run(executor.load_client_operation(f"query Q{number} {{ __typename }}", None, {}))
     assert len(executor._operation_cache) == 3
 
 
@@ -246,14 +249,16 @@ def test_the_operation_cache_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch
     executor = Executor(GRAPHQL_SCHEMA)
     for number in range(9):
         text = f"query Q{number} {{ __typename }}"
-        executor.get_client_operation(text, None, {})
+        asyncio.run(executor.load_client_operation(text, None, {}))
     assert 3 <= len(executor._operation_cache) < 9
 
 
 def test_only_the_first_of_many_errors_are_reported() -> None:
     with pytest.raises(InvalidOperationError) as raised:
-        Executor(GRAPHQL_SCHEMA).get_client_operation(
-            "{" + " ".join(f"x{n}" for n in range(100)) + "}", None, {}
+        asyncio.run(
+            Executor(GRAPHQL_SCHEMA).load_client_operation(
+                "{" + " ".join(f"x{n}" for n in range(100)) + "}", None, {}
+            )
         )
     assert len(raised.value.errors) <= 6
 
@@ -295,14 +300,14 @@ def test_a_limit_is_the_most_that_is_allowed(limit: str) -> None:
 
 @pytest.mark.parametrize("row", ENDPOINTS, ids=lambda row: row.document.split("(")[0].split()[1])
 def test_what_rest_asks_may_be_asked_through_graphql(row: Endpoint) -> None:
-    Executor(GRAPHQL_SCHEMA, LIMITS).get_client_operation(row.document, None, {})
+    asyncio.run(Executor(GRAPHQL_SCHEMA, LIMITS).load_client_operation(row.document, None, {}))
 
 
 def test_tools_may_introspect_the_whole_schema() -> None:
     query = graphql.get_introspection_query(
         specified_by_url=True, directive_is_repeatable=True, input_value_deprecation=True
     )
-    Executor(GRAPHQL_SCHEMA, LIMITS).get_client_operation(query, None, {})
+    asyncio.run(Executor(GRAPHQL_SCHEMA, LIMITS).load_client_operation(query, None, {}))
 
 
 UNIT = {"id": "unit-1", "name": "Unit 1", "sort": 12, "floor": {"id": "floor-1"}, "tags": []}

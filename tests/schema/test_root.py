@@ -186,7 +186,7 @@ LOCATIONS_OF_RELEASES = {
 async def introspect(*, compile_queries: bool) -> Any:
     executor = Executor(GRAPHQL_SCHEMA, compile_queries=compile_queries)
     query = graphql.get_introspection_query(input_value_deprecation=True)
-    operation = executor.get_client_operation(query, None, variables={})
+    operation = await executor.load_client_operation(query, None, variables={})
     context = Context(Caller("key", ALL_ASSETS), _store=None)  # type: ignore[arg-type]
     result = await executor.run(operation, {}, context)
     assert not result.errors

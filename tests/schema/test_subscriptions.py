@@ -14,7 +14,7 @@ from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError, UnavailableCause, UnavailableError
 from resolvers.request.inputs import Range, argument
 from schema.definitions import Requirement, guard_fields
-from schema.execution import Event, Executor, InvalidOperationError, Operation, OperationResult
+from schema.execution import Event, Executor, InvalidOperationError, OperationResult
 from schema.fields import resolver_field
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
@@ -89,10 +89,6 @@ def new_context(permissions: frozenset[str] = frozenset()) -> Context:
     return Context(Caller("test", ALL_ASSETS, permissions), cast(Store, None))
 
 
-def load(executor: Executor, text: str, variables: dict[str, Any] | None = None) -> Operation:
-    return executor.get_client_operation(text, None, variables or {})
-
-
 async def follow(
     executor: Executor,
     text: str,
@@ -100,7 +96,7 @@ async def follow(
     permissions: frozenset[str] = frozenset(),
 ) -> list[OperationResult]:
     """All results of a subscription, as a gateway makes them."""
-    operation = load(executor, text, variables)
+    operation = await executor.load_client_operation(text, None, variables or {})
     events = await executor.open_events(operation, variables or {}, new_context(permissions))
     if isinstance(events, OperationResult):
         return [events]
@@ -230,4 +226,4 @@ async def test_a_field_that_may_not_be_read_is_null_in_each_event(executor: Exec
 )
 def test_a_subscription_has_exactly_one_field(executor: Executor, text: str) -> None:
     with pytest.raises(InvalidOperationError):
-        load(executor, text)
+        asyncio.run(executor.load_client_operation(text, None, {}))

@@ -306,9 +306,9 @@ def ask(text: str, **variables: Any) -> Answer:
     answers = []
     for is_compiled in (True, False):
         executor = Executor(ENUM_SCHEMA, compile_queries=is_compiled)
-        operation = executor.get_client_operation(text, None, variables)
+        operation = asyncio.run(executor.load_client_operation(text, None, variables))
         for _ in range(2):  # without generated code, then with it
-            operation = executor.get_client_operation(text, None, variables)
+            operation = asyncio.run(executor.load_client_operation(text, None, variables))
             context = Context(CALLER, _store=None)  # type: ignore[arg-type]
             run = executor.run(operation, variables, context)
             result = asyncio.run(run)

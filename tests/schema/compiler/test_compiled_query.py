@@ -1,5 +1,6 @@
 """Compiled queries have the same result as interpreted ones, to the byte."""
 
+import asyncio
 import threading
 from itertools import product
 from types import SimpleNamespace
@@ -138,7 +139,7 @@ def test_random_operations_have_the_same_result_and_most_of_them_compile(
 def test_code_is_generated_the_second_time_a_query_is_sent() -> None:
     executor = Executor(GRAPHQL_SCHEMA)
     for generates_code in (False, True):
-        compiled = executor.get_client_operation("{ __typename }", None, {}).compiled
+        compiled = asyncio.run(executor.load_client_operation("{ __typename }", None, {})).compiled
         assert compiled is not None
         assert compiled.generates_code is generates_code
 
@@ -156,12 +157,12 @@ def test_no_code_is_generated_for_mutations() -> None:
 def test_an_operation_knows_its_requirements() -> None:
     text = "query A { assetReferences { data { id } } } query B { units { data { id } } }"
     executor = Executor(GRAPHQL_SCHEMA)
-    [requirement] = executor.get_client_operation(text, "A", {}).requirements
+    [requirement] = asyncio.run(executor.load_client_operation(text, "A", {})).requirements
     assert (requirement.flag, requirement.permission) == (
         "references",
         "service.asset-references.read",
     )
-    assert executor.get_client_operation(text, "B", {}).requirements == ()
+    assert asyncio.run(executor.load_client_operation(text, "B", {})).requirements == ()
 
 
 CONDITIONAL = (
@@ -201,7 +202,9 @@ def test_code_is_generated_outside_of_the_event_loop(
     monkeypatch.setattr(QueryPlan, "generate_code", note)
     executor = Executor(GRAPHQL_SCHEMA)
     for _ in range(3):
-        operation = executor.get_client_operation("{ units(perPage: 1) { data { id } } }", None, {})
+        operation = asyncio.run(
+            executor.load_client_operation("{ units(perPage: 1) { data { id } } }", None, {})
+        )
         context = Context(RIGHTS["full"], comparison.stores["sound"])
         comparison.runner.run(executor.run(operation, {}, context))
     [thread] = threads
