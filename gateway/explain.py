@@ -9,7 +9,7 @@ the key may not see. See docs/decisions/server/explain.md.
 
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
@@ -40,9 +40,8 @@ from schema.operations import locate_requirements
 from schema.query_limits import QueryLimits
 from schema.query_size import OperationMeasure
 from storage.cache.record_cache import BypassedRecordCache
-from storage.mongo.observation import CommandEnd
 from storage.mongo.plans import CommandPlan, explain_commands
-from storage.mongo.spans import Span, begin_root
+from storage.mongo.spans import Command, Span, begin_root, list_reads
 
 
 class NotRunError(Exception):
@@ -67,8 +66,8 @@ class ExplainedRequest:
         """None until the key is known to be valid, and to have the permission."""
         self.context: Context | None = None
         self.records: BypassedRecordCache | None = None
-        self.span: Span | None = None
-        """The root of what the operation does, once it runs."""
+        self.spans: Iterable[Span] = ()
+        """What the operation does."""
         self.cache_status = "not cacheable"
 
     async def authenticate(self, request: Request) -> Caller:
@@ -103,7 +102,7 @@ class ExplainedRequest:
         """Run a query. Raises NotRunError for all else."""
         self._note_operation(operation, variables)
         self.was_run = True
-        self.span = begin_root()
+        self.spans = begin_root().spans
         return await self._services.run_operation(operation, variables, context)
 
     def _note_operation(self, operation: Operation, variables: Mapping[str, Any]) -> None:
@@ -138,17 +137,11 @@ MAX_COMMANDS = 50
 UNLIMITED = QueryLimits(**{limit.name: sys.maxsize for limit in fields(QueryLimits)})
 
 
-def list_reads(root: Span | None) -> Iterator[CommandEnd]:
-    """Yield the reads outside of transactions."""
-    ends = (each.command for each, _ in root.walk()) if root else ()
-    return (end for end in ends if end is not None and end.read is not None)
-
-
 def describe(
     scope: Scope,
     run: ExplainedRequest,
     response: dict[str, Any] | None,
-    reads: Sequence[CommandEnd],
+    reads: Sequence[Command],
     plans: Sequence[CommandPlan | None],
     *,
     is_fast: bool,
@@ -164,7 +157,7 @@ def describe(
     if operation is not None:
         requirements = locate_requirements(run.executor.schema, operation, run.variables or {})
         described = {
-            "kind": operation.node.operation.value,
+            "kind": operation.kind,
             "name": operation.name,
             "document": operation.text,
             "variables": shorten(run.variables),
@@ -197,7 +190,7 @@ def describe(
             _describe_command(end, plan, caller.scope.asset_ids)
             for end, plan in zip(reads, plans, strict=False)
         ],
-        "omitted_commands": len(reads) - len(plans) + (run.span.omitted if run.span else 0),
+        "omitted_commands": len(reads) - len(plans),
         "response": response,
     }
 
@@ -225,7 +218,7 @@ def _describe_limit(run: ExplainedRequest, response: dict[str, Any] | None) -> d
 
 
 def _describe_command(
-    end: CommandEnd, plan: CommandPlan | None, own_assets: Set[str] | None
+    end: Command, plan: CommandPlan | None, own_assets: Set[str] | None
 ) -> dict[str, Any]:
     """Describe a command to a key for all assets, or to one for `own_assets`."""
     is_limited = own_assets is not None
@@ -296,8 +289,8 @@ async def explain(
     for name in (SCOPE_ERROR_CODES, SCOPE_FAILURE):
         request.scope.pop(name, None)  # of the response that is not sent
     fast_path = state.fast_path.can_answer({**request.scope, "headers": headers})
-    reads = [*list_reads(run.span)]
-    commands = [end.read for end in reads[:MAX_COMMANDS] if end.read is not None]
+    reads = list_reads(run.spans)
+    commands = [each.read for each in reads[:MAX_COMMANDS]]
     plans = await explain_commands(state.store.database, commands, EXPLAIN_SECONDS, again=True)
     explanation = describe(request.scope, run, response, reads, plans, is_fast=fast_path)
     return Response(orjson.dumps(explanation), 200, HEADERS, JSON_MEDIA_TYPE)

@@ -23,7 +23,7 @@ import msgspec
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-    from storage.mongo.observation import CommandEnd
+    from storage.mongo.spans import Command
 
 Histogram: TypeAlias = list[float]
 """The number of values in each bucket, of those beyond the last bound, and the sum of all."""
@@ -127,7 +127,7 @@ class Counters:
         histogram[bisect_left(BOUNDS, seconds)] += 1
         histogram[-1] += seconds
 
-    def count_command(self, end: "CommandEnd") -> None:
+    def count_command(self, end: "Command") -> None:
         """Count a MongoDB command that has ended, from any thread."""
         with self._lock:
             histogram = self._commands.setdefault((end.command, end.code or "ok"), _new_histogram())

@@ -4,7 +4,7 @@ from collections.abc import Set
 from datetime import date
 from typing import Any
 
-from storage.mongo.observation import CommandEnd
+from storage.mongo.spans import Command
 
 SHOWN_OPTIONS = frozenset({"filter", "pipeline", "sort", "skip", "limit"})
 MAX_VALUES = 500
@@ -64,10 +64,15 @@ def _cut(text: str) -> str:
     return text.encode(errors="replace").decode()  # JSON has no lone surrogates
 
 
-def describe_read(end: CommandEnd, shown: Set[str] | None) -> dict[str, Any]:
+def describe_read(end: Command, shown: Set[str] | None) -> dict[str, Any]:
     """Return what a read asks for; of its values, only those that are to be `shown`."""
     return {
         option: shorten(value, None if option == "sort" else shown)
-        for option, value in (end.read or {}).items()
+        for option, value in end.read.items()
         if option in SHOWN_OPTIONS
     }
+
+
+def without_none(members: dict[str, Any]) -> dict[str, Any]:
+    """Return the members that have a value."""
+    return {name: value for name, value in members.items() if value is not None}

@@ -17,11 +17,11 @@ from starlette.types import Scope
 
 from gateway.errors import StartError
 from gateway.exchange import SCOPE_KEY_ID, SCOPE_TRACE_ID, find_operation_name
-from gateway.read_descriptions import describe_read
+from gateway.read_descriptions import describe_read, without_none
 from rest.scope_members import SCOPE_ROUTE
 from storage.mongo import driver
-from storage.mongo.plans import explain_commands
-from storage.mongo.spans import Span, begin_root
+from storage.mongo.plans import CommandPlan, explain_commands
+from storage.mongo.spans import Command, Span, begin_root, list_reads
 
 if TYPE_CHECKING:
     from gateway.tracing import Tracing
@@ -32,8 +32,8 @@ MAX_PLANS = 3
 PLAN_SECONDS = 2.0
 QUIET_SECONDS = 10.0
 """The time between two lines about the same operation."""
-MAX_QUIET = 100
-"""Operations with a line a moment ago; clients can invent names."""
+MAX_LINES = 100
+"""Lines in that time; clients can invent names of operations."""
 
 GetDatabase: TypeAlias = Callable[[], driver.Database | None]
 Codes: TypeAlias = Collection[str]
@@ -57,19 +57,17 @@ class RequestSpans:
 
     def begin(self, scope: Scope) -> Span:
         """Begin the spans of a request, in its task."""
-        root = begin_root()
         if self._tracing is not None:
             self._tracing.begin(scope)
-        return root
+        return begin_root()
 
     def end(self, scope: Scope, root: Span, status: int, codes: Codes, seconds: float) -> None:
         """End the spans of a request, the work of which has taken so many seconds."""
-        root.seconds = time.perf_counter() - root.started
         if self._tracing is not None:
             self._tracing.end(scope, root, status, codes)
         if self._slow is not None and seconds >= self._slow.seconds and not root.is_long:
             self._slow.note(scope, root, status, codes, seconds)
-        root.close()
+        root.spans.clear()  # what the request has started may outlive it with its context
 
     async def close(self) -> None:
         """Log and export what is left, within seconds."""
@@ -85,41 +83,34 @@ class SlowRequests:
     def __init__(self, seconds: float, get_database: GetDatabase) -> None:
         self.seconds = seconds
         self._get_database = get_database
-        self._left_out: dict[tuple[str | None, str | None], int] = {}
-        """Counts requests without a line, for each operation that had one a moment ago."""
+        self._logged: dict[tuple[str | None, str | None], float] = {}
+        """When each operation had a line, for those that had one a moment ago."""
         self._lines: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
 
     def note(self, scope: Scope, root: Span, status: int, codes: Codes, seconds: float) -> None:
         """Log a request, unless there was a line about its operation a moment ago."""
-        name = route, operation = scope.get(SCOPE_ROUTE), find_operation_name(scope)
-        if name not in self._left_out and len(self._left_out) >= MAX_QUIET:
-            name = None, None
-        if name in self._left_out:
-            self._left_out[name] += 1
+        name, now = (scope.get(SCOPE_ROUTE), find_operation_name(scope)), time.monotonic()
+        self._logged = {each: at for each, at in self._logged.items() if now - at < QUIET_SECONDS}
+        if name in self._logged or len(self._logged) >= MAX_LINES:
             return
-        self._left_out[name] = 0
-        asyncio.get_running_loop().call_later(QUIET_SECONDS, self._end_quiet, name)
+        self._logged[name] = now
+        longest = sorted(root.spans, key=lambda each: -each.seconds)
         fields = {
             "request_id": scope["state"]["request_id"],
             "method": scope.get("method"),
-            "route": route,
-            "operation": operation,
+            "route": name[0],
+            "operation": name[1],
             "key_id": scope.get(SCOPE_KEY_ID),
             "status": status,
             "duration_ms": _to_ms(seconds),
             "errors": sorted(set(codes)) or None,
             "trace_id": scope.get(SCOPE_TRACE_ID),
+            "omitted_spans": len(longest[MAX_LOGGED_SPANS:]) or None,
         }
-        parts = sorted([*root.walk()][1:], key=lambda each: -each[0].seconds)
-        omitted = root.omitted + len(parts[MAX_LOGGED_SPANS:])
-        spans = [
-            (part, _describe(part, inside, root.started))
-            for part, inside in parts[:MAX_LOGGED_SPANS]
-        ]
-        logged = _without_none({**fields, "omitted_spans": omitted or None})
         # In a context of its own: what it sends is not a part of the request.
-        task = asyncio.create_task(self._log(logged, spans), context=Context())
+        line = self._log(without_none(fields), longest[:MAX_LOGGED_SPANS], root.started)
+        task = asyncio.create_task(line, context=Context())
         self._lines.add(task)
         task.add_done_callback(self._lines.discard)
 
@@ -128,47 +119,37 @@ class SlowRequests:
         self._get_database = lambda: None
         await asyncio.gather(*self._lines)
 
-    async def _log(
-        self, fields: dict[str, Any], spans: Sequence[tuple[Span, dict[str, Any]]]
-    ) -> None:
-        """Log a request with its longest spans, the longest first."""
-        ends = [(span.command, described) for span, described in spans]
-        reads = [(end.read, each) for end, each in ends if end and end.read][:MAX_PLANS]
+    async def _log(self, fields: dict[str, Any], spans: Sequence[Span], began: float) -> None:
+        """Log a request with its spans, of which the longest come first."""
+        reads = list_reads(spans)[:MAX_PLANS]
+        plans: Sequence[CommandPlan | None] = []
         async with self._turn:
-            database = self._get_database()
-            if database is not None:
-                commands = [read for read, _ in reads]
+            if (database := self._get_database()) is not None:
+                commands = [each.read for each in reads]
                 plans = await explain_commands(database, commands, PLAN_SECONDS, again=False)
-                for (_, described), plan in zip(reads, plans, strict=True):
-                    described["plan"] = plan and [scan._asdict() for scan in plan.scans]
-        fields["spans"] = sorted((each for _, each in spans), key=lambda each: each["at_ms"])
+        plan_of = {id(read): plan for read, plan in zip(reads, plans, strict=False)}
+        fields["spans"] = [
+            _describe(each, began, plan_of.get(id(each)))
+            for each in sorted(spans, key=lambda each: each.started)
+        ]
         _logger.warning("slow request", extra={"fields": fields})
 
-    def _end_quiet(self, name: tuple[str | None, str | None]) -> None:
-        if left_out := self._left_out.pop(name, 0):
-            fields = {"route": name[0], "operation": name[1], "count": left_out}
-            _logger.warning("further slow requests", extra={"fields": fields})
 
-
-def _describe(span: Span, inside: Span | None, began: float) -> dict[str, Any]:
+def _describe(span: Span, began: float, plan: CommandPlan | None) -> dict[str, Any]:
     """Return what a line says of a span; of a read it says the shape, and no value."""
-    end = span.command
     described: dict[str, Any] = {
-        "span": f"{span.kind} {span.title}",
-        "in": inside.title if inside is not None and inside.root else None,
+        "span": span.name,
+        "in": span.outer and (span.outer.name or None),
         "at_ms": _to_ms(span.started - began),
         "ms": _to_ms(span.seconds),
         "code": span.code or None,
         "objects": span.objects,
     }
-    if end is not None:
-        described |= {"server": end.server, "returned": end.returned}
-        described |= describe_read(end, frozenset())
-    return _without_none(described)
-
-
-def _without_none(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
+    if isinstance(span, Command):
+        described |= {"server": span.server, "returned": span.returned}
+        described |= describe_read(span, frozenset())
+        described["plan"] = plan and [scan._asdict() for scan in plan.scans]
+    return without_none(described)
 
 
 def _to_ms(seconds: float) -> float:

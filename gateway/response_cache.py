@@ -46,7 +46,7 @@ from storage.cache.api_key_cache import ApiKeyCache, AuthenticatedKey
 from storage.cache.cache import Cache, CacheCounters
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.read_set import measure_tags
-from storage.mongo.spans import span
+from storage.mongo.spans import Span
 
 FLIGHTS_TO_WAIT_FOR = 2
 """Equal requests that a request waits for, one after the other, before it reads for itself."""
@@ -183,7 +183,7 @@ async def _wait(flight: _Flight, context: Context, waits_left: int) -> int:
     get_time = asyncio.get_running_loop().time
     began = get_time()
     try:
-        with span("wait", "equal request"):
+        with Span("wait equal request"):
             async with asyncio.timeout(WAIT_SECONDS - context.budget.waited_seconds):
                 await flight.ended.wait()
     except TimeoutError:

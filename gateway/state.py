@@ -28,11 +28,9 @@ from storage.cache.record_cache import RecordCache, SavedEndpointCache, TrustedD
 from storage.changes.hub import ChangeHub
 from storage.errors import StorageError, UnavailableError
 from storage.importing.import_bundles import finish_interrupted_import
-from storage.mongo import driver, files
+from storage.mongo import driver, files, topology
 from storage.mongo.driver import PyMongoError
-from storage.mongo.observation import CommandEnd
 from storage.mongo.shared_memory import WriteCounter
-from storage.mongo.spans import note_command
 from storage.mongo.tasks import run_in_background
 from storage.setup.database import open_database
 from storage.store import Store
@@ -70,7 +68,7 @@ class GatewayState:
         pools = {"drawings": self.drawing_pool.state, "maps": self.processing_pool.state}
         snapshot: Snapshot = {
             "mongodb_connections": {("in_use",): in_use, ("idle",): idle},
-            "mongodb_retries_total": _by_label(driver.count_retries(client)),
+            "mongodb_retries_total": _by_label(topology.of(client).retries),
             "change_stream_interruptions_total": _by_label(stream.interruptions if stream else {}),
             "processes": {
                 (name, state): count
@@ -105,7 +103,11 @@ async def open_state(
     async with AsyncExitStack() as stack:
         try:
             client = await stack.enter_async_context(
-                open_database(settings.connection, clock=write_counter.clock, observe=_observe)
+                open_database(
+                    settings.connection,
+                    clock=write_counter.clock,
+                    observe=metrics.counters.count_command,
+                )
             )
         except StorageError as error:
             raise StartError(str(error)) from error
@@ -142,11 +144,6 @@ async def open_state(
 
 def _by_label(counts: Mapping[str, int]) -> metrics.Values:
     return {(label,): count for label, count in {**counts}.items()}
-
-
-def _observe(end: CommandEnd) -> None:
-    metrics.counters.count_command(end)
-    note_command(end)
 
 
 def _create_pool(workers: int, max_of_key: int | None = None) -> ProcessPool:

@@ -34,23 +34,18 @@ from gateway.exchange import (
     fields_of,
     find_operation_name,
 )
+from gateway.read_descriptions import without_none
 from rest.scope_members import SCOPE_ROUTE
-from storage.mongo.spans import Span
+from storage.mongo.spans import Command, Span
 
-MAX_TRACES_PER_SECOND = 10.0
-SHORTEST_WAIT_SECONDS = 0.0005
-"""Shorter waits are none."""
+MAX_TRACES_PER_SECOND = 10
 FLUSH_SECONDS = 2.0
 LOG_SECONDS = 60.0
 """The time between two lines about the exporter."""
-SAMPLERS = tuple(
-    prefix + name
-    for prefix in ("", "parentbased_")
-    for name in ("always_on", "always_off", "traceidratio")
-)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 _SCOPE_SPAN = "floorgate.span"
 _PROPAGATOR = TraceContextTextMapPropagator()
+_logger = logging.getLogger("floorgate.traces")
 
 
 class Tracing:
@@ -58,29 +53,24 @@ class Tracing:
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         """Start the thread that exports. Raises StartError for variables that are wrong."""
-        sampler = variables.get("OTEL_TRACES_SAMPLER")
-        if sampler not in (None, *SAMPLERS):
-            raise StartError(f"OTEL_TRACES_SAMPLER must be one of {', '.join(SAMPLERS)}")
         for name in ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
             if variables.get(name, "http/protobuf") != "http/protobuf":
                 raise StartError(f"{name} must be http/protobuf: traces are sent in no other way")
-        self._log = _ExporterLog()
         log = logging.getLogger("opentelemetry")
-        log.handlers, log.propagate = [self._log], False
+        log.handlers, log.propagate = [_ExporterLog(logging.WARNING)], False
         own: Any = {
             "service.name": "floorgate",
             "service.version": version("floorgate"),
             "process.pid": os.getpid(),
         }
+        limit = _RateSampler()
         try:
-            given = OTELResourceDetector().detect().attributes
             self._provider = TracerProvider(
-                None if sampler else _build_default_sampler(),
-                Resource.create({**own, **given}),
+                None if "OTEL_TRACES_SAMPLER" in variables else ParentBased(limit, limit, limit),
+                Resource.create(own).merge(OTELResourceDetector().detect()),
                 shutdown_on_exit=False,
             )
-            self._exporter = OTLPSpanExporter()
-            self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
+            self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         except (ValueError, OSError) as error:
             raise StartError(f"The OTEL_* variables cannot be used: {error}") from error
         self._tracer = self._provider.get_tracer("floorgate")
@@ -116,127 +106,78 @@ class Tracing:
             "floorgate.error_codes": sorted(set(codes)) or None,
         }
         request.update_name(f"{method} {route}" if route else method)
-        request.set_attributes(_without_none(attributes))
-        if status >= 500 or "SERVER_ERROR" in codes:
-            _set_error(request, min(codes, default=str(status)))
+        request.set_attributes(without_none(attributes))
+        is_error = status >= 500 or "SERVER_ERROR" in codes
+        _end(request, min(codes, default=str(status)) if is_error else "", time.time_ns())
         epoch = request.start_time - round(root.started * 1e9)
-        self._add_parts(request, root, epoch, find_operation_name(scope))
-        request.end(epoch + root.ended_ns)
-
-    def _add_parts(self, outer: trace.Span, span: Span, epoch: int, operation: str | None) -> None:
-        """Add the parts of a span; `epoch` is when `time.perf_counter` was 0."""
-        context = trace.set_span_in_context(outer, Context())
-        for part in span.parts:
-            if part.kind == "wait" and part.seconds < SHORTEST_WAIT_SECONDS:
-                continue
-            is_named = part.kind in ("process", "thread", "wait")
-            made = self._tracer.start_span(
-                f"{part.kind} {part.title}" if is_named else part.title,
-                context,
-                SpanKind.CLIENT if part.command else SpanKind.INTERNAL,
-                _without_none(_list_attributes(part, operation)),
-                start_time=epoch + round(part.started * 1e9),
+        made = {id(root): request}
+        for span in reversed(root.spans):  # so that each comes after the one that it is a part of
+            outer = made.get(id(span.outer), request)
+            part = made[id(span)] = self._tracer.start_span(
+                span.name,
+                trace.set_span_in_context(outer, Context()),
+                SpanKind.CLIENT if isinstance(span, Command) else SpanKind.INTERNAL,
+                _list_attributes(span, find_operation_name(scope)),
+                start_time=epoch + round(span.started * 1e9),
             )
-            if part.code:
-                _set_error(made, part.code)
-            self._add_parts(made, part, epoch, operation)
-            made.end(epoch + part.ended_ns)
+            _end(part, span.code, epoch + round((span.started + span.seconds) * 1e9))
 
     async def close(self) -> None:
         """Export what is left, for `FLUSH_SECONDS` at most."""
-        loop, ended = asyncio.get_running_loop(), asyncio.Event()
-
-        def shut_down() -> None:
-            self._provider.shutdown()
-            loop.call_soon_threadsafe(ended.set)
-
         # A daemon: the process ends, however long the collector takes.
-        threading.Thread(target=shut_down, name="traces end", daemon=True).start()
-        try:
-            async with asyncio.timeout(FLUSH_SECONDS):
-                await ended.wait()
-        except TimeoutError:
-            self._exporter.shutdown()  # type: ignore[no-untyped-call]
-            self._log.write("The last traces could not be exported in time")
+        closing = threading.Thread(target=self._provider.shutdown, name="traces end", daemon=True)
+        closing.start()
+        await asyncio.to_thread(closing.join, FLUSH_SECONDS)
 
 
-def _list_attributes(part: Span, operation: str | None) -> dict[str, Any]:
+def _list_attributes(span: Span, operation: str | None) -> dict[str, Any]:
     """Return the attributes of a span: nothing that a client has sent."""
-    end = part.command
-    if end is not None:
-        host, _, port = end.server.rpartition(":")
-        return {
-            "db.system": "mongodb",
+    attributes: dict[str, Any] = {"floorgate.objects": span.objects}
+    if isinstance(span, Command):
+        attributes = {
             "db.system.name": "mongodb",
-            "db.operation.name": end.command,
-            "db.collection.name": end.collection or None,
-            "db.response.returned_rows": end.returned,
-            "server.address": host or end.server,
-            "server.port": int(port) if port.isdigit() else None,
+            "db.operation.name": span.command,
+            "db.collection.name": span.collection or None,
+            "db.response.returned_rows": span.returned,
+            "server.address": span.server,
         }
-    if part.kind == "operation":
-        is_known = part.name.partition(" ")[2] == operation
-        name = operation if is_known else None
-        return {"graphql.operation.type": part.title, "graphql.operation.name": name}
-    return {"floorgate.objects": part.objects}
+    elif span.name in ("query", "mutation", "subscription"):
+        attributes = {"graphql.operation.type": span.name, "graphql.operation.name": operation}
+    return without_none(attributes)
 
 
-def _without_none(attributes: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in attributes.items() if value is not None}
-
-
-def _set_error(span: trace.Span, code: str) -> None:
-    span.set_attribute("error.type", code)
-    span.set_status(Status(StatusCode.ERROR, code))
-
-
-def _build_default_sampler() -> Sampler:
-    """Return a sampler that asks the clients for nothing: any of them could have all exported."""
-    limit = _RateSampler(MAX_TRACES_PER_SECOND)
-    return ParentBased(limit, remote_parent_sampled=limit, remote_parent_not_sampled=limit)
+def _end(span: trace.Span, code: str, at_ns: int) -> None:
+    if code:
+        span.set_attribute("error.type", code)
+        span.set_status(Status(StatusCode.ERROR, code))
+    span.end(at_ns)
 
 
 class _RateSampler(Sampler):
-    """Record so many traces per second. Used in an event loop."""
+    """Record `MAX_TRACES_PER_SECOND`: any client could have all exported if it were asked."""
 
-    def __init__(self, per_second: float) -> None:
-        self._per_second = self._left = per_second
-        self._looked = time.monotonic()
+    _second = 0
+    _left = 0
 
     def should_sample(self, *_: Any, **__: Any) -> SamplingResult:
         """Return whether to record a trace."""
-        now = time.monotonic()
-        self._left = min(self._per_second, self._left + (now - self._looked) * self._per_second)
-        self._looked = now
-        if self._left < 1:
-            return SamplingResult(Decision.DROP)
+        if self._second != int(time.monotonic()):
+            self._second, self._left = int(time.monotonic()), MAX_TRACES_PER_SECOND
         self._left -= 1
-        return SamplingResult(Decision.RECORD_AND_SAMPLE)
+        return SamplingResult(Decision.DROP if self._left < 0 else Decision.RECORD_AND_SAMPLE)
 
     def get_description(self) -> str:
         """Return what it does."""
-        return f"{self._per_second:g} traces per second"
+        return f"{MAX_TRACES_PER_SECOND} traces per second"
 
 
 class _ExporterLog(logging.Handler):
     """The log of the exporter, which has a line for each attempt: one a minute is passed on."""
 
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self._quiet_until = 0.0
-        self._left_out = 0
+    _quiet_until = 0.0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass a line on, or count it."""
-        self.write(f"Traces are not exported: {record.getMessage()}")
-
-    def write(self, message: str) -> None:
-        """Log a message, or count it."""
-        now = time.monotonic()
-        if now < self._quiet_until:
-            self._left_out += 1
-            return
-        self._quiet_until = now + LOG_SECONDS
-        fields = {"left_out": self._left_out} if self._left_out else {}
-        self._left_out = 0
-        logging.getLogger("floorgate.traces").warning(message, extra={"fields": fields})
+        """Pass a line on, unless there was one a moment ago."""
+        if time.monotonic() >= self._quiet_until:
+            self._quiet_until = time.monotonic() + LOG_SECONDS
+            _logger.warning("Traces are not exported: %s", record.getMessage())

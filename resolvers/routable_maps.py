@@ -27,7 +27,7 @@ from routing.errors import ArchiveError
 from routing.values import Restrictions, TravelMode
 from storage.cache.cache import Cache
 from storage.catalog import Location
-from storage.mongo.spans import span
+from storage.mongo.spans import Span
 
 if TYPE_CHECKING:
     from routing.network.network import Network
@@ -388,7 +388,7 @@ class RoutableMapCache:
                 self._loading[digest] = asyncio.create_task(
                     self._load(digest, map_id), context=Context()
                 )
-            with span("wait", "network"):
+            with Span("wait network"):
                 cached = await asyncio.shield(self._loading[digest])
         return cached.routable if cached else None
 

@@ -15,7 +15,7 @@ from graphql import ExecutionResult, GraphQLError, GraphQLSchema
 
 from resolvers.request.caller import Caller as Caller
 from resolvers.request.context import Budget as Budget
-from resolvers.request.context import Cache, limit_read, limit_write, span
+from resolvers.request.context import Cache, Span, limit_read, limit_write
 from resolvers.request.context import Context as Context
 from resolvers.request.errors import LimitExceededError
 from resolvers.request.errors import RequestError as RequestError
@@ -234,7 +234,7 @@ class Executor:
             # Of a mutation, no other field begins after the deadline. A write that has begun is
             # never cancelled: its response tells whether it was made, and MongoDB ends it in time.
             limit = limit_write if operation.is_mutation else limit_read
-            with span("operation", operation.title):
+            with Span(operation.kind):
                 data, errors = await limit(work, context, self.deadline_seconds)
         except InvalidVariablesError as error:
             return to_operation_result(None, error.errors, variables)

@@ -64,12 +64,12 @@ class Operation:
     """True if the operation writes."""
     is_subscription: bool = field(init=False)
     """True if the operation has a result for each event of a stream."""
-    title: str = field(init=False)
-    """Its type and name, such as `query ListUnits`."""
+    kind: str = field(init=False)
+    """Its type: `query`, `mutation` or `subscription`."""
 
     def __post_init__(self) -> None:
         self.name = self.node.name.value if self.node.name else None
-        self.title = f"{self.node.operation.value} {self.name or ''}"
+        self.kind = self.node.operation.value
         self.is_query = self.node.operation is graphql.OperationType.QUERY
         self.is_mutation = self.node.operation is graphql.OperationType.MUTATION
         self.is_subscription = self.node.operation is graphql.OperationType.SUBSCRIPTION

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from resolvers.request.context import Context
 from storage.cache.record_cache import RecordCache
-from storage.mongo.observation import count_returned
 from storage.mongo.protocols import Collection, Cursor, Database, DatabaseFront
 from storage.records.kinds import Document
 
@@ -65,7 +64,7 @@ class _RecordedDatabase(DatabaseFront):
             return await self._database.command(command, value, **options)
         recorded = self._log.add(command)
         reply: Document = await self._database.command(command, value, **options)
-        recorded.returned = count_returned(reply)
+        recorded.returned = len(reply["cursor"]["firstBatch"])
         return reply
 
 

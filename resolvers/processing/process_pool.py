@@ -19,7 +19,7 @@ from resolvers.processing.task_process import (
 )
 from resolvers.request.errors import MalformedDocumentError, RefusedDocumentError, ServiceBusyError
 from routing.values import ignore_progress
-from storage.mongo.spans import name_of, span
+from storage.mongo.spans import Span, name_of
 
 A = TypeVarTuple("A")
 T = TypeVar("T")
@@ -103,10 +103,10 @@ class ProcessPool:
         `report_progress` goes to `progress`, in a thread. Raises ServiceBusyError if the queue is
         full or the call waited too long, CpuTimeExceededError, WorkerDiedError.
         """
-        with span("wait", "process"):
+        with Span("wait process"):
             await self._wait_for_turn(owner, size_bytes)
         try:
-            with span("process", name_of(function)):
+            with Span(f"process {name_of(function)}"):
                 outcome = await self._run_task(
                     Task(function, arguments, cpu_seconds, cpu_message), progress
                 )

@@ -52,8 +52,8 @@ from storage.cache.record_cache import RecordCache, RecordCacheKey
 from storage.catalog import MAPS, NETWORK_FIELD
 from storage.changes.hub import ChangeHub
 from storage.mongo import driver
+from storage.mongo.spans import Span as Span
 from storage.mongo.spans import note_long_work
-from storage.mongo.spans import span as span
 from storage.records.kinds import Document, Record, RecordType
 from storage.records.paging import MAX_TOTAL_COUNT, KeyRange, ListSource, Page, PageRequest
 from storage.records.visibility import AssetScope

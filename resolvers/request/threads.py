@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import TypeVar, TypeVarTuple
 from weakref import WeakValueDictionary
 
-from storage.mongo.spans import name_of, span
+from storage.mongo.spans import Span, name_of
 from storage.store import OBJECTS_IN_PART as OBJECTS_IN_PART
 from storage.store import build_in_parts as build_in_parts
 from storage.store import pause_if_due as pause_if_due
@@ -40,10 +40,10 @@ class FairThreads:
     async def run(self, function: Callable[[*Ts], T], *arguments: *Ts) -> T:
         """Return what `function` returns in a thread."""
         turn = self._turns.setdefault(owner.get(), asyncio.Lock())
-        with span("wait", f"{self._name} thread"):
+        with Span(f"wait {self._name} thread"):
             await turn.acquire()
         try:
-            with span("thread", f"{self._name} {name_of(function)}"):
+            with Span(f"thread {self._name} {name_of(function)}"):
                 run = contextvars.copy_context().run
                 loop = asyncio.get_running_loop()
                 return await loop.run_in_executor(self._threads, run, function, *arguments)

@@ -19,7 +19,7 @@ import graphql
 from graphql import GraphQLError, Node
 from msgspec import Struct
 
-from resolvers.request.context import Context, check_deadline, span
+from resolvers.request.context import Context, Span, check_deadline
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS, RequestError
 from resolvers.request.threads import OBJECTS_IN_PART, build_in_parts, pause_if_due, run_in_thread
 from schema.compiler.coercion import VariableCoercer, is_large
@@ -221,7 +221,7 @@ class LevelExecutor:
         values = self._known.get(field) if self._known else None
         if values is None:
             try:
-                with span("field", field.coordinate, len(objects)):
+                with Span(field.coordinate, len(objects)):
                     values = await resolver(run, objects)
             except WHOLE_OPERATION_ERRORS:
                 raise

@@ -27,9 +27,9 @@ from storage.mongo.driver import (
     connect_blocking,
     open_plain_session,
 )
-from storage.mongo.observation import describe_error
 from storage.mongo.protocols import Pipeline
 from storage.mongo.shared_memory import ClusterClock, to_integer
+from storage.mongo.spans import describe_error
 from storage.mongo.unavailable import find_cause, shorten
 from storage.records.kinds import Document
 

@@ -24,16 +24,8 @@ from pymongo.read_concern import ReadConcern
 
 from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import topology
-from storage.mongo.observation import (
-    CommandEnd,
-    Observe,
-    count_returned,
-    describe_error,
-    find_collection,
-    format_server,
-)
 from storage.mongo.protocols import Collection, Database, DatabaseFront, Pipeline, Session
-from storage.mongo.topology import PrimaryListener
+from storage.mongo.spans import Command, describe_error, format_server
 from storage.mongo.unavailable import TIMEOUT_SECONDS, get_operation
 from storage.records.kinds import Document
 
@@ -265,12 +257,10 @@ _OK = b"\x01ok\0" + struct.pack("<d", 1)
 class ReadConnections:
     """Connections to the primary that the driver knows; made when reads need more of them."""
 
-    def __init__(
-        self, options: ClientOptions, listener: PrimaryListener, observe: Observe | None
-    ) -> None:
+    def __init__(self, options: ClientOptions, deployment: topology.Deployment) -> None:
         self._options = options
-        self._listener = listener
-        self._observe = observe
+        self._listener = deployment.listener
+        self._observe = deployment.observe
         self._loop = asyncio.get_running_loop()
         self._primary: Any = None
         """The primary that all connections are to."""
@@ -300,28 +290,24 @@ class ReadConnections:
         content = bson.encode({**command, **limit})
         if len(content) > _MAX_MESSAGE_BYTES:
             return None
-        started, code, returned = time.perf_counter(), "", None
-        server = self._server
+        name, collection = next(iter(command.items()))
+        sent = Command(f"{name} {collection}", None, command=name, collection=collection)
+        sent.server, sent.read = self._server, command
         try:
             reply = _decode_reply(await self._idle.pop().send(content, seconds))
             if reply["ok"] != 1:
                 _check_command_response(reply, None)
-            returned = count_returned(reply)
+            sent.returned = len(reply["cursor"]["firstBatch"])
+            return reply
         except BaseException as error:
-            code = describe_error(error)
+            sent.code = describe_error(error)
             if _is_for_driver(error):
                 return None
             raise
         finally:
-            if self._observe is not None:
-                name = next(iter(command))
-                ended = time.perf_counter()
-                collection = find_collection(name, command)
-                seconds = ended - started
-                self._observe(
-                    CommandEnd(name, collection, seconds, code, server, command, returned)
-                )
-        return reply
+            sent.seconds = time.perf_counter() - sent.started
+            sent.note()
+            self._observe(sent)
 
     def count(self) -> tuple[int, int]:
         """Return how many connections are in use, and how many are idle."""

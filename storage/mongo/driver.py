@@ -23,7 +23,6 @@ from pymongo import UpdateOne as UpdateOne
 from pymongo.errors import BulkWriteError, CollectionInvalid, ConfigurationError, DuplicateKeyError
 from pymongo.errors import OperationFailure as OperationFailure
 from pymongo.errors import PyMongoError as PyMongoError
-from pymongo.monitoring import CommandListener
 
 from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import topology
@@ -32,8 +31,6 @@ from storage.mongo.consistent_reads import NO_LIMIT as NO_LIMIT
 from storage.mongo.consistent_reads import ReadConnections
 from storage.mongo.consistent_reads import aggregate_documents as aggregate_documents
 from storage.mongo.consistent_reads import find_documents as find_documents
-from storage.mongo.observation import CommandObserver, describe_error
-from storage.mongo.observation import Observe as Observe
 from storage.mongo.protocols import Client as Client
 from storage.mongo.protocols import Collection as Collection
 from storage.mongo.protocols import Database as Database
@@ -41,6 +38,8 @@ from storage.mongo.protocols import Session as Session
 from storage.mongo.protocols import SortOrder
 from storage.mongo.protocols import WriteOperation as WriteOperation
 from storage.mongo.shared_memory import ClusterClock as ClusterClock
+from storage.mongo.spans import CommandObserver, describe_error
+from storage.mongo.topology import Observe as Observe
 from storage.mongo.unavailable import TIMEOUT_SECONDS, find_cause, get_operation
 from storage.mongo.unavailable import OperationDeadline as OperationDeadline
 from storage.mongo.unavailable import limit_time as limit_time
@@ -72,7 +71,7 @@ def connect(
     driver_name: DriverName = "motor",
     timeout_seconds: float = TIMEOUT_SECONDS,
     clock: ClusterClock | None = None,
-    observe: Observe | None = None,
+    observe: Observe = lambda _: None,
 ) -> Client:
     """Return a client with majority writes and reads, one retry and a timeout per operation.
 
@@ -83,9 +82,9 @@ def connect(
     create: Callable[..., Any] = AsyncMongoClient
     if driver_name == "motor":
         from motor.motor_asyncio import AsyncIOMotorClient as create
-    deployment = topology.Deployment.at(url, clock)
+    deployment = topology.Deployment.at(url, clock, observe)
     options = _client_options(timeout_seconds)
-    listeners = [deployment.listener, *([CommandObserver(observe)] if observe else [])]
+    listeners = [deployment.listener, CommandObserver(observe)]
     client: Client = create(url, **options, event_listeners=listeners)
     topology.describe(client, deployment)
     return client
@@ -155,19 +154,10 @@ def get_clock(client: Client) -> ClusterClock:
 
 @asynccontextmanager
 async def open_read_connections(client: Client) -> AsyncIterator[None]:
-    """Let the event loop itself send reads outside transactions, while the context lasts.
-
-    The driver sends them where it has to tell somebody else than `observe` of each command.
-    """
+    """Let the event loop itself send reads outside transactions, while the context lasts."""
     deployment = topology.of(client)
     options: Any = client
-    listeners = options.options.pool_options._event_listeners.event_listeners()
-    told = [each for each in listeners if isinstance(each, CommandListener)]
-    observe = next((each.observe for each in told if isinstance(each, CommandObserver)), None)
-    if len(told) > (observe is not None):
-        yield
-        return
-    connections = ReadConnections(options.options, deployment.listener, observe)
+    connections = ReadConnections(options.options, deployment)
     deployment.read, deployment.listener.on_loss = connections.run, connections.lose_primary
     deployment.count_read_connections = connections.count
     try:
@@ -183,11 +173,6 @@ def count_connections(client: Client) -> tuple[int, int]:
     for pool in _list_pools(client):
         in_use, idle = in_use + pool.active_sockets, idle + len(pool.conns)
     return in_use, idle
-
-
-def count_retries(client: Client) -> Mapping[str, int]:
-    """Return how many reads and transactions were run again, by the error before."""
-    return topology.of(client).retries
 
 
 async def ping(client: Client, timeout_seconds: float) -> None:

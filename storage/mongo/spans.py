@@ -1,134 +1,67 @@
-"""Note what a request spends its time on, as spans in a tree whose root is the request.
+"""What a request spends its time on: spans, of which each tells the one that it is a part of.
 
-Explanations, the log of slow requests and traces are all made of them when the request has ended.
-The current span is a context variable, so that it reaches MongoDB's commands through the layers
-between, and those of the tasks and threads that the request starts. Without a root, as in the
-command line, nothing is noted. See docs/decisions/server/spans.md.
+Explanations, the log of slow requests and traces are made of them when the request has ended, and
+metrics count the commands of MongoDB among them. The current span is a context variable, so that it
+reaches the commands through the layers between, and those of the tasks and threads that the request
+starts. Without a root, as in the command line, no span is kept. See docs/decisions/server/spans.md.
 """
 
 import time
-from collections.abc import Iterator
-from contextvars import ContextVar, Token
+from collections import deque
+from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
+import pymongo.errors
 from msgspec import Struct, field
+from pymongo.errors import OperationFailure
+from pymongo.monitoring import (
+    CommandFailedEvent,
+    CommandListener,
+    CommandStartedEvent,
+    CommandSucceededEvent,
+)
 
-from storage.mongo.observation import CommandEnd
+from storage.mongo.topology import Observe
+from storage.mongo.unavailable import find_cause
 
 MAX_SPANS = 200
-"""Spans that are kept of one request; further ones are counted."""
+"""Spans that are kept of one request: the last to end, so that what they are parts of is kept."""
+_NONE: deque[Any] = deque(maxlen=0)
 
 
-# A Struct: there are several for each request.
+# A Struct: there are several for each request, and C makes them.
 class Span(Struct, eq=False):
-    """A part of a request's work."""
+    """A part of a request's work: what is inside the `with` block.
 
-    kind: str
-    """What `span` was given, or `command` for one of MongoDB."""
+    >>> root = begin_root()
+    >>> with Span("thread build"), Span("thread search"):
+    ...     pass
+    >>> [(each.name, each.outer.name) for each in root.spans]
+    [('thread search', 'thread build'), ('thread build', '')]
+    """
+
     name: str
-    started: float
+    """Says nothing that a client has sent."""
+    objects: int | None = None
+    """The objects that a field was resolved for at once."""
+    started: float = field(default_factory=time.perf_counter)
     """By `time.perf_counter`, as `seconds` is measured."""
-    root: "Span | None" = None
     seconds: float = 0.0
     code: str = ""
     """Why it failed: a code of ours, or the name of an exception. Empty if it succeeded."""
-    objects: int | None = None
-    """The objects that a field was resolved for at once."""
-    command: CommandEnd | None = None
-    parts: list["Span"] = field(default_factory=list)
-    left: int = MAX_SPANS
-    """Of a root: how many more spans are kept; below 0 if some were not."""
+    spans: "deque[Span]" = _NONE
+    """The spans of the request that have ended."""
+    outer: Any = None
+    """What it is a part of; None of a root."""
     is_long: bool = False
-    """Of a root: true if it takes long by nature."""
+    """True if it takes long by nature."""
 
-    def add(self, kind: str, name: str) -> "Span | None":
-        """Begin a part, unless there are too many."""
-        root = self.root or self
-        root.left -= 1
-        if root.left < 0:
-            return None
-        part = Span(kind, name, time.perf_counter(), root)
-        self.parts.append(part)
-        return part
-
-    @property
-    def title(self) -> str:
-        """Return the name for logs and traces, without the name that a client has given."""
-        if self.command is not None:
-            return f"{self.command.command} {self.command.collection}".strip()
-        return self.name.partition(" ")[0] if self.kind == "operation" else self.name
-
-    @property
-    def ended_ns(self) -> int:
-        """When it ended, by `time.perf_counter`, in nanoseconds."""
-        return round((self.started + self.seconds) * 1e9)
-
-    @property
-    def omitted(self) -> int:
-        """Of a root: how many spans were not kept."""
-        return max(0, -self.left)
-
-    def walk(self, inside: "Span | None" = None) -> Iterator[tuple["Span", "Span | None"]]:
-        """Yield each span with the one that it is a part of, outer ones first."""
-        yield self, inside
-        for part in self.parts:
-            yield from part.walk(self)
-
-    def close(self) -> None:
-        """Note nothing more: what the request has started may outlive it with its context."""
-        self.parts, self.left = [], 0
-
-
-_current: ContextVar[Span | None] = ContextVar("span", default=None)
-
-
-def begin_root() -> Span:
-    """Begin the root of the request that this task works on."""
-    root = Span("request", "", time.perf_counter())
-    _current.set(root)
-    return root
-
-
-def note_command(end: CommandEnd) -> None:
-    """Add a command of MongoDB, which has just ended, to the span that it was sent in."""
-    current = _current.get()
-    part = current and current.add("command", end.command)
-    if part is not None:
-        part.started -= end.seconds
-        part.seconds, part.code, part.command = end.seconds, end.code, end
-
-
-def note_long_work() -> None:
-    """Say that the request takes long by nature, such as a stream or an import."""
-    current = _current.get()
-    if current is not None:
-        (current.root or current).is_long = True
-
-
-class span:
-    """Note the work inside the `with` block as a part of the request, if there is one.
-
-    >>> root = begin_root()
-    >>> with span("thread", "build"), span("thread", "search"):
-    ...     pass
-    >>> [(each.name, inside and inside.name) for each, inside in root.walk()]
-    [('', None), ('build', ''), ('search', 'build')]
-    """
-
-    # A class: a generator takes several times as long.
-    __slots__ = ("_kind", "_name", "_objects", "_span", "_token")
-
-    def __init__(self, kind: str, name: str, objects: int | None = None) -> None:
-        self._kind, self._name, self._objects = kind, name, objects
-
-    def __enter__(self) -> Span | None:
-        outer = _current.get()
-        made = self._span = None if outer is None else outer.add(self._kind, self._name)
-        if made is not None:
-            made.objects = self._objects
-            self._token: Token[Span | None] = _current.set(made)
-        return made
+    def __enter__(self) -> None:
+        outer = self.outer = _current.get()
+        self.spans = outer.spans
+        _current.set(self)
 
     def __exit__(
         self,
@@ -136,12 +69,30 @@ class span:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        made = self._span
-        if made is not None:
-            _current.reset(self._token)
-            made.seconds = time.perf_counter() - made.started
-            if error is not None:
-                made.code = _describe(error)
+        _current.set(self.outer)
+        self.seconds = time.perf_counter() - self.started
+        if error is not None:
+            code = getattr(error, "code", None) or getattr(error, "cause", None)
+            self.code = str(code) if isinstance(code, str) else type(error).__name__
+        self.spans.append(self)
+
+
+_OUTSIDE = Span("")
+_current = ContextVar("span", default=_OUTSIDE)
+
+
+def begin_root() -> Span:
+    """Begin the root of the request that this task works on. Clear its `spans` in the end."""
+    root = Span("", spans=deque(maxlen=MAX_SPANS))
+    _current.set(root)
+    return root
+
+
+def note_long_work() -> None:
+    """Say that the request takes long by nature, such as a stream or an import."""
+    current: Span | None = _current.get()
+    while current is not None:
+        current.is_long, current = True, current.outer
 
 
 def name_of(function: Any) -> str:
@@ -150,8 +101,119 @@ def name_of(function: Any) -> str:
     return name.strip("_")
 
 
-def _describe(error: BaseException) -> str:
-    for member in ("code", "cause"):
-        if isinstance(code := getattr(error, member, None), str):
-            return str(code)
-    return type(error).__name__
+# MongoDB's commands. Those of the driver end in the thread that ran them, with the context
+# variables of the task that asked for them; reads of the event loop itself end there.
+
+
+class Command(Span):
+    """A command that has succeeded or failed.
+
+    Its `code` is an UnavailableCause, or the name that MongoDB or the driver gives the error.
+    """
+
+    command: str = ""
+    collection: str = ""
+    """Empty if it concerns none."""
+    server: str = ""
+    """The member that it was sent to, as `host:port`."""
+    read: Mapping[str, Any] = field(default_factory=dict)
+    """The command itself, if it selects documents outside of transactions; else empty."""
+    returned: int | None = None
+    """Documents in the reply."""
+
+    def note(self) -> None:
+        """Note that it has just ended."""
+        outer = self.outer = _current.get()
+        outer.spans.append(self)
+
+
+def list_reads(spans: Iterable[Span]) -> list[Command]:
+    """Return the commands that select documents outside of transactions."""
+    return [each for each in spans if isinstance(each, Command) and each.read]
+
+
+_SELECTION = {"find": "filter", "aggregate": "pipeline"}
+
+
+class CommandObserver(CommandListener):
+    """Note the driver's commands, and pass the end of each on."""
+
+    def __init__(self, observe: Observe) -> None:
+        self.observe = observe
+        self._started: dict[int, tuple[str, Mapping[str, Any]]] = {}
+        """The collections of the commands in progress, and the reads, by the number of the request.
+        """
+
+    def started(self, event: CommandStartedEvent) -> None:
+        """Remember the collection and a read, which the end does not tell."""
+        command, name = event.command, event.command_name
+        collection = command.get("collection" if name == "getMore" else name)
+        is_read = _SELECTION.get(name) in command and "txnNumber" not in command
+        self._started[event.request_id] = (
+            collection if isinstance(collection, str) else "",
+            command if is_read else {},
+        )
+
+    def succeeded(self, event: CommandSucceededEvent) -> None:
+        """Note that a command has succeeded."""
+        cursor = event.reply.get("cursor")
+        batch = cursor.get("firstBatch", cursor.get("nextBatch")) if cursor else None
+        self._end(event, "", None if batch is None else len(batch))
+
+    def failed(self, event: CommandFailedEvent) -> None:
+        """Note that a command has failed."""
+        self._end(event, _find_code(event.failure), None)
+
+    def _end(
+        self, event: CommandSucceededEvent | CommandFailedEvent, code: str, returned: int | None
+    ) -> None:
+        collection, read = self._started.pop(event.request_id, ("", {}))
+        name, seconds = event.command_name, event.duration_micros / 1_000_000
+        ended = Command(
+            f"{name} {collection}".strip(),
+            started=time.perf_counter() - seconds,
+            seconds=seconds,
+            code=code,
+            command=name,
+            collection=collection,
+            server=format_server(event.connection_id),
+            read=read,
+            returned=returned,
+        )
+        ended.note()
+        self.observe(ended)
+
+
+def format_server(address: tuple[str, int | None]) -> str:
+    """Return an address as text.
+
+    >>> format_server(("db.example", 27017)), format_server(("/tmp/mongod.sock", None))
+    ('db.example:27017', '/tmp/mongod.sock')
+    """
+    host, port = address
+    return host if port is None else f"{host}:{port}"
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the `code` of a command for an error of the driver.
+
+    >>> describe_error(OperationFailure("interrupted", 11602)) == describe_error(
+    ...     pymongo.errors.NotPrimaryError("not primary")
+    ... )
+    True
+    >>> describe_error(OperationFailure("E11000", 11000, {"codeName": "DuplicateKey"}))
+    'DuplicateKey'
+    """
+    if cause := find_cause(error):
+        return str(cause)
+    details = (error.details if isinstance(error, OperationFailure) else None) or {}
+    return str(details.get("codeName", type(error).__name__))
+
+
+def _find_code(failure: Mapping[str, Any]) -> str:
+    """Return the code of a reply of MongoDB, or of an exception as the driver describes it."""
+    message, name = str(failure.get("errmsg", "")), failure.get("errtype")
+    if name is None:
+        return describe_error(OperationFailure(message, failure.get("code"), failure))
+    kind = getattr(pymongo.errors, name, None)
+    return str(name) if kind is None else describe_error(kind(message))

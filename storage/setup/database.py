@@ -25,7 +25,7 @@ async def open_database(
     clock: driver.ClusterClock | None = None,
     *,
     on_server_failure: Callable[[EmbeddedServerError], None] = embedded_mongo.log_failure,
-    observe: driver.Observe | None = None,
+    observe: driver.Observe = lambda _: None,
 ) -> AsyncIterator[driver.Client]:
     """Connect to MongoDB, starting the embedded one if need be, and prepare the database.
 
@@ -50,7 +50,7 @@ async def connect_to_database(
     timeout_seconds: float,
     clock: driver.ClusterClock | None = None,
     on_server_failure: Callable[[EmbeddedServerError], None] = embedded_mongo.log_failure,
-    observe: driver.Observe | None = None,
+    observe: driver.Observe = lambda _: None,
 ) -> AsyncIterator[driver.Client]:
     """Connect to MongoDB, starting the embedded one if need be.
 

@@ -32,7 +32,7 @@ from resolvers.request.context import (
     without_deadline,
 )
 from storage.administration.trusted_documents import TrustedDocument, register_documents
-from storage.mongo.observation import CommandEnd
+from storage.mongo.spans import Command
 from tests.doc_pages import page, section
 from tests.fixtures import World, open_database
 from tests.gateway.floorgate_process import FastPathServer, serve_with_fast_path
@@ -238,8 +238,8 @@ def test_what_another_release_counts_is_taken_as_far_as_it_is_known() -> None:
 def test_commands_are_counted_from_all_threads() -> None:
     counters = Counters()
     end, failed = (
-        CommandEnd("find", "units", 0.01, ""),
-        CommandEnd("find", "units", 1, "NO_PRIMARY"),
+        Command("", seconds=0.01, command="find"),
+        Command("", seconds=1, code="NO_PRIMARY", command="find"),
     )
     with ThreadPoolExecutor(8) as pool:
         [*pool.map(counters.count_command, [end, failed] * 5_000)]

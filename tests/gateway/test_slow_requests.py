@@ -12,7 +12,7 @@ import pytest
 
 from gateway import request_spans
 from gateway.request_spans import SlowRequests
-from storage.mongo.spans import MAX_SPANS, begin_root, note_long_work, span
+from storage.mongo.spans import MAX_SPANS, Span, begin_root
 from tests.fixtures import FLOOR, UNIT, World, open_client, open_database, run_gateway
 from tests.gateway.log_lines import LogLines, capture_log_lines
 from tests.gateway.server.served_application import on_server_loop
@@ -63,7 +63,7 @@ async def test_a_line_says_which_query_of_which_key_was_slow_and_why(own_world: 
     assert line["key_id"].startswith("key_")
     assert (line["operation"], line["route"], line["status"]) == ("ListUnits", "/v1/units", 200)
     operation, field, command = (
-        find(line, name) for name in ("operation query", "field Query.units", "command find units")
+        find(line, name) for name in ("query", "Query.units", "find units")
     )
     assert line["duration_ms"] >= operation["ms"] >= field["ms"] >= command["ms"] > 0
     assert operation["at_ms"] <= field["at_ms"]
@@ -82,12 +82,12 @@ async def test_what_clients_send_is_in_no_line(world: World) -> None:
         await slow.client.post("/graphql", json={"query": query})
         await slow.client.get(f"/v1/units/{SECRET}?x={SECRET}", headers={"User-Agent": SECRET})
         lines = orjson.dumps(await slow.list_lines()).decode()
-    assert "command find units" in lines
+    assert "find units" in lines
     for secret in (SECRET, SECRET.replace("-", "_"), world.keys.full):
         assert secret not in lines
 
 
-async def test_an_operation_has_one_line_in_a_while_and_then_the_number_of_others(
+async def test_an_operation_has_one_line_in_a_while(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_slow(world) as slow:
@@ -95,13 +95,13 @@ async def test_an_operation_has_one_line_in_a_while_and_then_the_number_of_other
             await slow.client.get(path)
         lines = await slow.list_lines()
         assert [line["operation"] for line in lines] == ["ListUnits", "ListAssets"]
-        slow.slow._end_quiet(("/v1/units", "ListUnits"))
-        [*_, further] = await slow.list_lines()
-        assert (further["message"], further["count"]) == ("further slow requests", 2)
-        monkeypatch.setattr(request_spans, "MAX_QUIET", 0)
+        monkeypatch.setattr(request_spans, "MAX_LINES", 3)
         for name in ("A", "B", "C"):  # clients invent names
             await slow.client.post("/graphql", json={"query": f"query {name} {{ __typename }}"})
-        assert [line["operation"] for line in await slow.list_lines()][3:] == ["A"]
+        assert [line["operation"] for line in await slow.list_lines()][2:] == ["A"]
+        monkeypatch.setattr(request_spans, "QUIET_SECONDS", 0.0)
+        await slow.client.get("/v1/units")
+        assert [line["operation"] for line in await slow.list_lines()][3:] == ["ListUnits"]
 
 
 async def test_probes_are_never_slow(world: World) -> None:
@@ -144,7 +144,7 @@ async def test_operations_of_websockets_have_lines_and_their_streams_have_none(
             while (await socket.receive())["id"] != "stream":
                 pass
     [line] = map(orjson.loads, lines.texts)
-    assert find(line, "field Query.unit")["objects"] == 1
+    assert find(line, "Query.unit")["objects"] == 1
 
 
 async def test_lines_are_written_before_the_worker_stops(world: World) -> None:
@@ -153,16 +153,14 @@ async def test_lines_are_written_before_the_worker_stops(world: World) -> None:
         async with open_slow(world) as slow:
             await slow.client.get(f"/v1/units/{UNIT}")
         [line] = map(orjson.loads, lines.texts)
-    assert find(line, "command find units")["returned"] == 1
+    assert find(line, "find units")["returned"] == 1
 
 
-def test_only_so_many_spans_are_kept() -> None:
+def test_only_so_many_spans_are_kept_and_what_they_are_parts_of() -> None:
     root = begin_root()
-    for number in range(MAX_SPANS + 3):
-        with span("thread", str(number)):
-            pass
-    assert (len(root.parts), root.omitted) == (MAX_SPANS, 3)
-    root.close()
-    with span("thread", "late"):
-        note_long_work()
-    assert not root.parts
+    with Span("outer"):
+        for number in range(MAX_SPANS + 3):
+            with Span(str(number)):
+                pass
+    assert [each.name for each in root.spans][:: MAX_SPANS - 1] == ["4", "outer"]
+    assert root.spans[0].outer is root.spans[-1]

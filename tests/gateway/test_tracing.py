@@ -165,14 +165,12 @@ async def test_a_request_of_rest_is_a_tree_of_spans(world: World, collector: Col
     }
     assert collector.find("Query.units") == {"floorgate.objects": 1}
     command = collector.find("find units")
-    assert command.pop("server.port") > 0
+    assert command.pop("server.address").startswith("127.0.0.1:")
     assert command == {
-        "db.system": "mongodb",
         "db.system.name": "mongodb",
         "db.operation.name": "find",
         "db.collection.name": "units",
         "db.response.returned_rows": 4,  # one tells of the next page
-        "server.address": "127.0.0.1",
     }
     [resource] = collector.resources
     assert resource["service.name"] == "floorgate"
@@ -276,7 +274,7 @@ async def test_a_malformed_traceparent_is_ignored(
 async def test_clients_cannot_have_all_requests_exported(
     world: World, collector: Collector, monkeypatch: pytest.MonkeyPatch, lines: LogLines
 ) -> None:
-    monkeypatch.setattr(tracing, "MAX_TRACES_PER_SECOND", 0.5)
+    monkeypatch.setattr(tracing, "MAX_TRACES_PER_SECOND", 0)
     async with traced(world) as client:
         response = await client.get("/v1/units", headers={"traceparent": CALLER.format("01")})
     assert "traceresponse" not in response.headers
@@ -334,7 +332,6 @@ def test_tracing_is_off_unless_a_variable_asks_for_it(given: dict[str, str]) -> 
     ("name", "value"),
     [
         ("OTEL_TRACES_EXPORTER", "jaeger"),
-        ("OTEL_TRACES_SAMPLER", "sometimes"),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
     ],
 )

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from schema.execution import Executor, OperationResult
 from schema.query_limits import QueryLimits
 from schema.validation import MAX_VALIDATION_ERRORS
 from storage.errors import UnavailableCause
+from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS
 from tests.fixtures import (
     ALL_FLAGS,
@@ -427,7 +429,9 @@ class Target:
 async def attacked(world: World, anyio_backend: str) -> AsyncIterator[Target]:
     commands = Commands(world.database)
     settings = world.settings(rate_limit=0, cache_mb=0)
-    with listening(commands):
+    with listening(commands), pytest.MonkeyPatch.context() as patch:
+        # Have the driver send all reads: it is what tells of them.
+        patch.setattr(driver, "open_read_connections", lambda _: nullcontext())
         async with gateway_client(settings, world.keys.full) as client:
             yield Target(client, commands)
 

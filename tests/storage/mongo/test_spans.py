@@ -1,4 +1,4 @@
-"""Who observes a client is told of each command, by the driver or past it, in its context."""
+"""Each command is noted, sent by the driver or past it, in its context."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from pymongo.errors import DuplicateKeyError, OperationFailure, PyMongoError
 
 from storage.errors import UnavailableCause
 from storage.mongo import driver, topology
-from storage.mongo.observation import CommandEnd
+from storage.mongo.spans import Command
 from tests.databases import EACH_DRIVER
 from tests.waiting import TIMEOUT_SECONDS
 
@@ -27,9 +27,9 @@ class Observed:
 
     def __init__(self) -> None:
         self.database: Any = None
-        self.told: list[tuple[str, CommandEnd]] = []
+        self.told: list[tuple[str, Command]] = []
 
-    def observe(self, end: CommandEnd) -> None:
+    def observe(self, end: Command) -> None:
         self.told.append((request.get(), end))
 
     def of(self, collection: str) -> list[tuple[str, str, str]]:
@@ -75,7 +75,7 @@ async def test_reads_past_the_driver_are_told(observed: Observed) -> None:
         read: Any = topology.of(database.client).read
         assert read is not None, "the observer costs no direct reads"
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            while await read(database.name, {"ping": 1}) is None:
+            while await read(database.name, {"find": "any"}) is None:
                 await asyncio.sleep(0.01)
         await driver.find_documents(database, "things", {}, {}, limit=1)
         with suppress(OperationFailure):
