@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import pymongo
 from bson import Timestamp
@@ -32,14 +32,12 @@ from storage.mongo.protocols import Client, Session
 from storage.mongo.shared_memory import ClusterClock
 from storage.records.kinds import Document
 
-if TYPE_CHECKING:
-    from storage.mongo.spans import Command
-
 MAX_SECONDS_WITHOUT_PRIMARY = 15
 """An election takes some 12 seconds with MongoDB's own settings. Secondaries that are cut off from
 a majority would return the same old data for ever."""
 _ATTRIBUTE = "_floorgate_deployment"
-Observe: TypeAlias = Callable[["Command"], None]
+Observe: TypeAlias = Callable[[Any], None]
+"""Called with each Command that has ended, also in other threads."""
 
 
 class _LastWrite(NamedTuple):
@@ -162,7 +160,6 @@ class Deployment:
     clock: ClusterClock
     listener: PrimaryListener
     observe: Observe = lambda _: None
-    """Called, also in other threads, when a command has ended."""
     read: Callable[[str, Mapping[str, Any]], Awaitable[Document | None]] | None = None
     """Sends a read to a database past the driver, or returns None if the driver has to."""
     count_read_connections: Callable[[], tuple[int, int]] = lambda: (0, 0)
