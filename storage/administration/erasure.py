@@ -4,8 +4,8 @@ Each transaction has an audit record, which does not name what was erased. Recor
 stay, so that it still says what was done and when, without the erased ids.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from storage.administration import api_keys, audit
@@ -22,6 +22,7 @@ ERASED = "erased"
 """It stands where the audit log had an erased id, or who a client was and from where it came."""
 Subject: TypeAlias = Literal["asset", "key"]
 _REMEDIES = {ASSETS.name: "remove asset", api_keys.KEYS_COLLECTION: "keys revoke"}
+_NO_VALUES: Document = {"before": None, "after": None}
 MAX_ERASED = 1_000
 """So many documents of a step are erased in one transaction, which may take some seconds."""
 
@@ -32,12 +33,14 @@ class ErasureStep(NamedTuple):
     collection: str
     where: Document
     forget: Callable[[Document], Document] | None = None
-    """Returns a document without the id, which `where` does not select any more."""
+    """Returns fields without the id, with which `where` does not select the document any more."""
 
-    @property
-    def operation(self) -> audit.Operation:
-        """Return the word of the audit log for what is done to the documents."""
-        return "removed" if self.forget is None else "updated"
+    def build_write(self, document: Document) -> driver.WriteOperation:
+        """Return what erases the id from a document."""
+        where = {"_id": document["_id"]}
+        if self.forget is None:
+            return driver.DeleteOne(where)
+        return driver.UpdateOne(where, {"$set": self.forget(document)})
 
 
 class Erasure(NamedTuple):
@@ -53,16 +56,15 @@ async def plan_erasure(database: driver.Database, subject: Subject, id: str) -> 
     """Return what would be erased. Raises ErasureRefusedError, as `erase_traces`."""
     kind, steps = _PLANS[subject](id)
     is_in_text = {"$gte": [{"$indexOfBytes": ["$text", {"$literal": id}]}, 0]}
-    mentions = []
     with driver.translate_errors():
         await _check_unused(database, kind, id)
-        counts = [
-            (step, await database[step.collection].count_documents(step.where)) for step in steps
+        counts = [await database[each.collection].count_documents(each.where) for each in steps]
+        mentions = [
+            f"{name}: {each['_id']}"
+            for name in (ENDPOINTS_COLLECTION, DOCUMENTS_COLLECTION)
+            for each in await database[name].find({"$expr": is_in_text}, {"_id": 1}).to_list(None)
         ]
-        for name in (ENDPOINTS_COLLECTION, DOCUMENTS_COLLECTION):
-            found = database[name].find({"$expr": is_in_text}, {"_id": 1})
-            mentions += [f"{name}: {each['_id']}" for each in await found.to_list(None)]
-    return Erasure(_sum_up(counts), mentions)
+    return Erasure(_build_changes(steps, counts), mentions)
 
 
 async def erase_traces(database: driver.Database, subject: Subject, id: str) -> None:
@@ -79,33 +81,23 @@ async def erase_traces(database: driver.Database, subject: Subject, id: str) -> 
         for step in steps:
             collection = database[step.collection]
             found = collection.find(step.where, session=session, limit=MAX_ERASED)
-            documents = await found.to_list(None)
-            counts.append((step, len(documents)))
-            if step.forget is None:
-                ids = [each["_id"] for each in documents]
-                await collection.delete_many({"_id": {"$in": ids}}, session=session)
-            elif documents:
-                await collection.bulk_write(
-                    [
-                        driver.UpdateOne({"_id": each["_id"]}, {"$set": step.forget(each)})
-                        for each in documents
-                    ],
-                    session=session,
-                )
-        changes = _sum_up(counts)
-        return bool(changes), audit.AuditEntry(
-            "traces.erased", audit.AuditTarget(kind, []), changes
-        )
+            if writes := [step.build_write(each) for each in await found.to_list(None)]:
+                await collection.bulk_write(writes, session=session)
+            counts.append(len(writes))
+        changes = _build_changes(steps, counts)
+        target = audit.AuditTarget(kind, [])
+        return bool(changes), audit.AuditEntry("traces.erased", target, changes)
 
     while await audit.run_audited(database, None, erase):
         pass
 
 
-def _sum_up(counts: Iterable[tuple[ErasureStep, int]]) -> list[audit.AuditChange]:
-    totals = Counter[tuple[str, audit.Operation]]()
-    for step, count in counts:
-        totals[step.collection, step.operation] += count
-    return [audit.AuditChange(*each, count, []) for each, count in totals.items() if count]
+def _build_changes(steps: Iterable[ErasureStep], counts: Iterable[int]) -> list[audit.AuditChange]:
+    return [
+        audit.AuditChange(each.collection, "updated" if each.forget else "removed", count, [])
+        for each, count in zip(steps, counts, strict=True)
+        if count
+    ]
 
 
 async def _check_unused(
@@ -124,60 +116,58 @@ def _plan_for_asset(id: str) -> tuple[str, list[ErasureStep]]:
         "changes.ids": {"$ne": []},
         "action": {"$not": {"$regex": r"^key\."}},
     }
+    is_audited: Document = {"$or": [has_asset, is_full]}
 
-    def forget_id(owner: Any) -> Any:
-        if not owner or not owner.get("asset_ids"):  # of a key: all assets
-            return owner
-        return owner | {"asset_ids": [each for each in owner["asset_ids"] if each != id]}
-
-    def forget_in_change(change: Document) -> Document:
-        return change | {name: forget_id(change[name]) for name in ("before", "after")}
-
-    def forget(record: Document) -> Document:
-        record = forget_id(record)
-        nothing: Document = {"ids": [], "before": None, "after": None}
-        if record["action"].startswith("key."):
-            return record | {"changes": [*map(forget_in_change, record["changes"])]}
-        # Nothing says any longer which ids are those of the asset.
-        changes = [each | nothing for each in record["changes"]]
-        return record | {"changes": changes, "target": record["target"] | {"ids": [ERASED]}}
+    def forget_in_key(key: Document) -> Document:
+        return {"asset_ids": [each for each in key["asset_ids"] if each != id]}
 
     return ASSETS.name, [
         ErasureStep(TOMBSTONES.name, {"asset_id": {"$eq": id}}),
-        ErasureStep(api_keys.KEYS_COLLECTION, has_asset, forget_id),
-        ErasureStep(audit.AUDIT_COLLECTION, {"$or": [has_asset, is_full]}, forget),
+        ErasureStep(api_keys.KEYS_COLLECTION, has_asset, forget_in_key),
+        ErasureStep(audit.AUDIT_COLLECTION, is_audited, partial(_forget_asset, id)),
     ]
 
 
 def _plan_for_key(id: str) -> tuple[str, list[ErasureStep]]:
     is_key = {"$eq": id}
     is_named = {"$or": [{name: is_key} for name in ("actor.id", "target.ids", "changes.ids")]}
-
-    def forget_in(named: Document) -> Document:
-        ids = [ERASED if each == id else each for each in named["ids"]]
-        return named if id not in named["ids"] else named | {"ids": ids}
-
-    def forget(record: Document) -> Document:
-        if record["actor"]["id"] == id:
-            actor = {"type": "key", "id": ERASED, "name": ERASED}
-            record = record | {"actor": actor, "client_address": ERASED, "request_id": ERASED}
-        nothing: Document = {"before": None, "after": None}
-        changes = [
-            forget_in(each) | (nothing if id in each["ids"] else {}) for each in record["changes"]
-        ]
-        return record | {"target": forget_in(record["target"]), "changes": changes}
-
+    replaced, started = {"replaced_by_id": is_key}, {"started_by.actor": is_key}
     return api_keys.KEYS_COLLECTION, [
         ErasureStep(api_keys.KEYS_COLLECTION, {"_id": is_key}),
         ErasureStep(api_keys.USES_COLLECTION, {"_id": is_key}),
-        ErasureStep(
-            api_keys.KEYS_COLLECTION,
-            {"replaced_by_id": is_key},
-            lambda _: {"replaced_by_id": ERASED},
-        ),
-        ErasureStep(LEASE_COLLECTION, {"started_by.actor": is_key}, lambda _: {"started_by": {}}),
-        ErasureStep(audit.AUDIT_COLLECTION, is_named, forget),
+        ErasureStep(api_keys.KEYS_COLLECTION, replaced, lambda _: {"replaced_by_id": ERASED}),
+        ErasureStep(LEASE_COLLECTION, started, lambda _: {"started_by": {}}),
+        ErasureStep(audit.AUDIT_COLLECTION, is_named, partial(_forget_key, id)),
     ]
 
 
 _PLANS = {"asset": _plan_for_asset, "key": _plan_for_key}
+
+
+def _forget_asset(id: str, record: Document) -> Document:
+    if not record["action"].startswith("key."):
+        # Nothing says any longer which ids are those of the asset.
+        changes = [each | _NO_VALUES | {"ids": []} for each in record["changes"]]
+        record = record | {"changes": changes, "target": record["target"] | {"ids": [ERASED]}}
+    return _replace_in_lists(record, id)
+
+
+def _forget_key(id: str, record: Document) -> Document:
+    if record["actor"]["id"] == id:
+        actor = {"type": "key", "id": ERASED, "name": ERASED}
+        record = record | {"actor": actor, "client_address": ERASED, "request_id": ERASED}
+    changes = [each | _NO_VALUES if id in each["ids"] else each for each in record["changes"]]
+    return _replace_in_lists(record | {"changes": changes}, id)
+
+
+def _replace_in_lists(document: Document, id: str) -> Document:
+    """Return an audit record without an id: all of them are in lists, but for the actor's."""
+
+    def replace(value: Any) -> Any:
+        if isinstance(value, dict):
+            return _replace_in_lists(value, id)
+        if isinstance(value, list):
+            return [ERASED if each == id else replace(each) for each in value]
+        return value
+
+    return {name: replace(each) for name, each in document.items()}

