@@ -71,7 +71,10 @@ async def change_endpoints(
         gone = [*plan.removed, *(each.name for each in plan.changed)]
         if gone:
             await collection.delete_many({"_id": {"$in": gone}}, session=session)
-        if saved := [_to_stored(each, now) for each in (*plan.added, *plan.changed)]:
+        if saved := [
+            {"_id": each.name, **msgspec.to_builtins(each), "saved_at": now}
+            for each in (*plan.added, *plan.changed)
+        ]:
             await collection.insert_many(saved, session=session)
         return plan, _build_entry(plan)
 
@@ -91,15 +94,14 @@ async def list_endpoints(
     where: Document = {} if names is None else {"_id": {"$in": [*names]}}
     left_out = None if with_contracts else {_CONTRACT: False}
     with driver.translate_errors():
-        stored = await database[ENDPOINTS_COLLECTION].find(where, left_out).to_list(None)
-    return sorted(map(_from_stored, stored), key=lambda each: each.name)
+        found = database[ENDPOINTS_COLLECTION].find(where, left_out, sort=[("_id", 1)])
+        return msgspec.convert(await found.to_list(None), list[SavedEndpoint])
 
 
 async def find_endpoint(database: driver.Database, name: str) -> SavedEndpoint | None:
     """Return an endpoint with its contract. Raises UnavailableError."""
-    with driver.translate_errors():
-        stored = await database[ENDPOINTS_COLLECTION].find_one({"_id": {"$eq": name}})
-    return None if stored is None else _from_stored(stored)
+    found = await list_endpoints(database, [name], with_contracts=True)
+    return found[0] if found else None
 
 
 async def _read_endpoints(
@@ -111,16 +113,7 @@ async def _read_endpoints(
         _CONTRACT: {"$cond": [is_named, f"${_CONTRACT}", ""]},
     }
     stored = await database[ENDPOINTS_COLLECTION].find({}, fields, session=session).to_list(None)
-    return {each["_id"]: _from_stored(each) for each in stored}
-
-
-def _to_stored(endpoint: SavedEndpoint, now: str) -> Document:
-    stored: Document = msgspec.to_builtins(endpoint)
-    return {"_id": endpoint.name, **stored, "saved_at": now}
-
-
-def _from_stored(stored: Document) -> SavedEndpoint:
-    return msgspec.convert(stored, SavedEndpoint)
+    return {each.name: each for each in msgspec.convert(stored, list[SavedEndpoint])}
 
 
 def _build_entry(plan: EndpointPlan) -> AuditEntry:

@@ -57,7 +57,7 @@ async def register_documents(
         collection = database[DOCUMENTS_COLLECTION]
         ids = [id for document in wanted.values() for id in document.ids]
         found = await collection.find({"ids": {"$in": ids}}, session=session).to_list(None)
-        stored = {document.sha256: document for document in map(_from_stored, found)}
+        stored = {each.sha256: each for each in msgspec.convert(found, list[TrustedDocument])}
         _check_ids(stored, wanted)
         added = [wanted[key] for key in wanted.keys() - stored.keys()]
         changed = [
@@ -65,9 +65,12 @@ async def register_documents(
             for key in stored
             if key in wanted and not {*wanted[key].ids} <= {*stored[key].ids}
         ]
-        if added:
-            now = current_timestamp()
-            await collection.insert_many([_to_stored(each, now) for each in added], session=session)
+        now = current_timestamp()
+        if inserted := [
+            {"_id": each.sha256, **msgspec.to_builtins(each), "registered_at": now}
+            for each in added
+        ]:
+            await collection.insert_many(inserted, session=session)
         for before, after in changed:
             ids = [*dict.fromkeys([*before.ids, *after.ids])]
             await collection.update_one(
@@ -117,14 +120,15 @@ async def list_documents(database: driver.Database) -> list[TrustedDocument]:
     """Return all documents, by the names of their operations. Raises UnavailableError."""
     with driver.translate_errors():
         stored = await database[DOCUMENTS_COLLECTION].find().to_list(None)
-    return sorted(map(_from_stored, stored), key=lambda each: (each.operations, each.sha256))
+    found = msgspec.convert(stored, list[TrustedDocument])
+    return sorted(found, key=lambda each: (each.operations, each.sha256))
 
 
 async def find_document(database: driver.Database, id: str) -> TrustedDocument | None:
     """Return the document with this id. Raises UnavailableError."""
     with driver.translate_errors():
         stored = await database[DOCUMENTS_COLLECTION].find_one({"ids": {"$eq": id}})
-    return None if stored is None else _from_stored(stored)
+    return msgspec.convert(stored, TrustedDocument | None)
 
 
 def _check_ids(
@@ -142,12 +146,3 @@ def _check_ids(
                     f"the id {id!r} would be that of two documents, {names}: give the new one"
                     f" another id, or remove the old one with floorgate documents remove {id}"
                 )
-
-
-def _to_stored(document: TrustedDocument, now: str) -> Document:
-    stored: Document = msgspec.to_builtins(document)
-    return {"_id": document.sha256, **stored, "registered_at": now}
-
-
-def _from_stored(stored: Document) -> TrustedDocument:
-    return msgspec.convert(stored, TrustedDocument)
