@@ -265,7 +265,6 @@ async def save_backup(
     database: driver.Database,
     output: BinaryIO,
     *,
-    wait_seconds: float = import_bundles.DEFAULT_WAIT_SECONDS,
     progress: import_bundles.ImportProgressCallback = import_bundles.ignore_progress,
 ) -> Manifest:
     """Write an archive of the database, as of one moment, and return what is in it.
@@ -274,9 +273,7 @@ async def save_backup(
     ImportRunningError, UnavailableError, and OSError if the archive cannot be written.
     """
     with driver.translate_errors():
-        async with import_bundles.open_settled_snapshot(
-            database, wait_seconds, progress
-        ) as session:
+        async with import_bundles.open_settled_snapshot(database, progress) as session:
             migration = await raw_documents.find_in_snapshot(
                 database[MIGRATIONS_COLLECTION], STATE_ID, session
             )
@@ -340,18 +337,17 @@ async def restore_backup(
     archive: BinaryIO,
     name: str,
     *,
-    wait_seconds: float = import_bundles.DEFAULT_WAIT_SECONDS,
     progress: import_bundles.ImportProgressCallback = import_bundles.ignore_progress,
 ) -> RestoreSummary:
     """Replace what is in the database by what is in an archive; `name` is for the audit log.
 
-    Raises BackupError (nothing has changed then), ImportRunningError if an import does not end
-    within `wait_seconds`, UnavailableError.
+    Raises BackupError (nothing has changed then), ImportRunningError if an import does not end,
+    UnavailableError.
     """
     with driver.translate_errors():
         await _check_release(database)
         await prepare_database(database)
-        async with import_bundles.hold_import_lease(database, wait_seconds, progress) as lease:
+        async with import_bundles.hold_import_lease(database, progress) as lease:
             await lease.begin_staging(started_by=audit.describe_origin(None))
             run = _RestoreRun(database, lease, progress)
             staged = import_bundles.ImportRun(database, lease, progress)

@@ -12,8 +12,8 @@ A lease lets one process import at a time and completes what a killed one began 
 import asyncio
 import logging
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -383,11 +383,10 @@ class ImportRun:
             summary.notes.append(NO_MEMBERS_NOTE)
         summary.stale_networks = self._stale_networks = await networks.find()
         summary.plan = recorder.finish() if request.needs_plan else None
+        summary.refusal = await self._mirror.find_excess(
+            self._database, self._removals, request.limit
+        )
         return summary
-
-    async def find_excess(self, limit: removals.RemovalLimit) -> str | None:
-        """Return what exceeds the limit of removals; None if nothing does."""
-        return await self._mirror.find_excess(self._database, self._removals, limit)
 
     @property
     def changes_networks(self) -> bool:
@@ -531,7 +530,8 @@ async def _merge_audit_log(
         await driver.insert_absent(database[audit.AUDIT_COLLECTION], documents)
 
 
-DEFAULT_WAIT_SECONDS = 600.0
+WAIT_SECONDS = 600.0
+"""So long an import waits for another one."""
 
 _logger = logging.getLogger("floorgate.imports")
 
@@ -539,18 +539,17 @@ _logger = logging.getLogger("floorgate.imports")
 @asynccontextmanager
 async def hold_import_lease(
     database: driver.Database,
-    wait_seconds: float = DEFAULT_WAIT_SECONDS,
     progress: ImportProgressCallback = ignore_progress,
 ) -> AsyncIterator[import_lease.ImportLease]:
     """Hold the exclusive right to write the catalog; first finish an interrupted import.
 
-    Raises ImportRunningError after `wait_seconds`.
+    Raises ImportRunningError after WAIT_SECONDS.
     """
     lease = import_lease.ImportLease(database)
     waiting = ImportProgress("waiting", 0, None)
-    if not await lease.acquire(wait_seconds, lambda: progress(waiting)):
+    if not await lease.acquire(WAIT_SECONDS, lambda: progress(waiting)):
         raise ImportRunningError(
-            f"another import is running and did not end within {wait_seconds:.0f} seconds"
+            f"another import is running and did not end within {WAIT_SECONDS:.0f} seconds"
         )
     async with lease.keep_alive():
         await _finish_previous_import(database, lease, progress)
@@ -603,7 +602,6 @@ CHANGING_STATES = ("applying", "removing", "restoring")
 @asynccontextmanager
 async def open_settled_snapshot(
     database: driver.Database,
-    wait_seconds: float = DEFAULT_WAIT_SECONDS,
     progress: ImportProgressCallback = ignore_progress,
 ) -> AsyncIterator[driver.Session]:
     """Open a session that reads a snapshot in which no import is half applied.
@@ -612,7 +610,7 @@ async def open_settled_snapshot(
     ImportRunningError, UnavailableError.
     """
     waited = 0.0
-    while waited <= wait_seconds:
+    while waited <= WAIT_SECONDS:
         async with driver.open_snapshot_session(database.client) as session:
             if await _is_settled(database, session):
                 yield session
@@ -622,7 +620,7 @@ async def open_settled_snapshot(
         await asyncio.sleep(POLL_SECONDS)
         waited += POLL_SECONDS
     raise ImportRunningError(
-        f"an import is being applied and did not end within {wait_seconds:.0f} s"
+        f"an import is being applied and did not end within {WAIT_SECONDS:.0f} s"
     )
 
 
@@ -647,7 +645,6 @@ async def import_bundles(
     *,
     parse_source: SourceParser | None = None,
     dry_run: bool = False,
-    wait_seconds: float = DEFAULT_WAIT_SECONDS,
     progress: ImportProgressCallback = ignore_progress,
     origin: audit.Origin | None = None,
     publication: Publication | None = None,
@@ -661,8 +658,8 @@ async def import_bundles(
 
     Raises BundleError if anything in them is invalid, NetworkOutdatedError if the network is
     outdated, RemovalRefusedError if too much would be removed, PlanChangedError if the plan is not
-    the expected one (nothing has changed then), ImportRunningError if another import does not end
-    within `wait_seconds`, UnavailableError.
+    the expected one (nothing has changed then), ImportRunningError if another import does not
+    end, UnavailableError.
     """
     undo_path = None if dry_run else changes.undo_path
     max_bytes = changes.max_undo_bytes
@@ -671,7 +668,7 @@ async def import_bundles(
         target = file or shown
         undo = None if target is None else change_plan.UndoBundle(database, target, max_bytes)
         await prepare_database(database)
-        async with hold_import_lease(database, wait_seconds, progress) as lease:
+        async with hold_import_lease(database, progress) as lease:
             by = audit.describe_origin(origin)
             await lease.begin_staging(is_merge=changes.merges, started_by=by)
             run = ImportRun(database, lease, progress)
@@ -683,7 +680,6 @@ async def import_bundles(
                 summary = await run.validate(changes, undo)
                 if shown is not None:
                     summary.undo_bundle = shown.getvalue().decode()
-                summary.refusal = await run.find_excess(changes.limit)
                 if not dry_run:
                     _check(summary, changes)
                 if (summary.total.written or run.changes_networks) and not dry_run:
@@ -694,9 +690,12 @@ async def import_bundles(
                         summary.undo_options = undo.options
                     review(summary)
                     await run.commit(*_name_target(bundles, changes), origin)
-                    with _note_committed():
+                    try:
                         await run.apply(summary.total.written)
                         await run.clean_up()
+                    except BaseException as error:  # also the cancellation of a command
+                        error.add_note(COMMITTED)
+                        raise
             finally:
                 # If applying fails, keep the staged data: the next lease holder finishes it. So
                 # too if it is unknown whether the commit succeeded.
@@ -730,13 +729,3 @@ def _name_target(
         return target, "records.removed"
     names = [get_bundle_name(bundle) for bundle in bundles]
     return audit.AuditTarget(BUNDLES, names), "catalog.imported"
-
-
-@contextmanager
-def _note_committed() -> Iterator[None]:
-    """Note on an error that what it interrupts goes on."""
-    try:
-        yield
-    except BaseException as error:  # also the cancellation of a command without its MongoDB
-        error.add_note(COMMITTED)
-        raise

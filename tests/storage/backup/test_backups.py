@@ -157,12 +157,15 @@ async def test_a_backup_waits_while_another_process_applies(filled: Any, state: 
     assert "units" not in (await task).count_documents()
 
 
-async def test_a_backup_does_not_wait_for_ever(filled: Any) -> None:
+async def test_a_backup_does_not_wait_for_ever(
+    filled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.importing.import_bundles.WAIT_SECONDS", 0.0)
     lease = ImportLease(filled)
     assert await lease.try_acquire()
     await lease.update({"state": "applying"})
     with pytest.raises(ImportRunningError, match="did not end within 0 s"):
-        await save_backup(filled, io.BytesIO(), wait_seconds=0)
+        await save_backup(filled, io.BytesIO())
 
 
 async def test_a_backup_does_not_wait_for_an_import_that_only_stages(filled: Any) -> None:
@@ -475,11 +478,14 @@ async def test_an_archive_of_an_older_release_is_migrated_before_it_is_seen(
     assert state["number"] == preparation.MIGRATIONS[-1].number
 
 
-async def test_a_restore_waits_for_an_import(database: Any, saved: bytes) -> None:
+async def test_a_restore_waits_for_an_import(
+    database: Any, saved: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.importing.import_bundles.WAIT_SECONDS", 0.0)
     lease = ImportLease(database)
     assert await lease.try_acquire()
     with pytest.raises(ImportRunningError):
-        await backups.restore_backup(database, io.BytesIO(saved), "", wait_seconds=0)
+        await backups.restore_backup(database, io.BytesIO(saved), "")
     await lease.release()
     await restore(database, saved)
 

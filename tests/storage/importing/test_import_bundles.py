@@ -176,14 +176,17 @@ async def test_imports_at_once_go_one_after_the_other(database: Any, tmp_path: P
     assert asset["name"] == unit["name"]
 
 
-async def test_an_import_waits_for_the_lease_only_so_long(database: Any, bundle: Path) -> None:
+async def test_an_import_waits_for_the_lease_only_so_long(
+    database: Any, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.importing.import_bundles.WAIT_SECONDS", 0.0)
     lease = ImportLease(database)
     assert await lease.try_acquire()
     async with lease.keep_alive():
         await lease.begin_staging()
         assert not await finish_interrupted_import(database)
         with pytest.raises(ImportRunningError, match="another import is running"):
-            await import_bundles(database, [bundle], wait_seconds=0)
+            await import_bundles(database, [bundle])
     assert (await import_bundles(database, [bundle])).total.inserted == MEMBERS
 
 
