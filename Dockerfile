@@ -1,4 +1,4 @@
-# An image of Floorgate, for a MongoDB of its own (docs/deployment.md):
+# An image of Floorgate, for a MongoDB of its own (docs/deployment.md). In a checkout:
 #   docker build --tag floorgate:1.0.0 .
 # The embedded MongoDB is left out: it is for trying Floorgate, and takes 135 MB.
 

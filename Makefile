@@ -111,7 +111,7 @@ mutants: development ## Plant COUNT faults at random places (SEED); print those 
 	$(BIN)/python -m tools.mutants --count $(COUNT) --seed $(SEED)
 
 lock: development ## Pin the dependencies anew
-	$(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements.lock
+	$(BIN)/uv pip compile -q pyproject.toml --extra otel --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements.lock
 	$(BIN)/uv pip compile -q pyproject.toml --extra dev --constraints requirements.lock --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-dev.lock
 	$(BIN)/uv pip compile -q pyproject.toml --extra bench --constraints requirements.lock --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-bench.lock
 	$(BIN)/uv pip compile -q --group build --constraints requirements-dev.lock --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-build.lock
