@@ -94,7 +94,7 @@ MAX_NAME_CHARACTERS = 200
 OTHER = "other"
 """What operations are counted as that a client has named, and those beyond the bounds."""
 SUBSCRIPTION = "subscription"
-"""What subscriptions that a client has written are counted as: they may last for hours."""
+"""Subscriptions and WebSockets are counted as this: they may last for hours."""
 NO_OPERATION = "none"
 """What requests are counted as that no endpoint was found for."""
 

@@ -389,10 +389,12 @@ def _describe_database(state: GatewayState) -> dict[str, Any]:
     """Return what is known without asking MongoDB. Anyone may read it: it names no member."""
     deployment = topology.of(state.store.database.client)
     primary, majority = deployment.has_primary(), deployment.has_majority()
+    # The listener hears of a new primary a moment later.
+    seconds = 0.0 if primary else deployment.listener.seconds_without_primary()
     lag = state.change_feed.get_lag_seconds()
     return {
         "primary": primary,
-        "seconds_without_primary": round(deployment.listener.seconds_without_primary(), 1),
+        "seconds_without_primary": round(seconds, 1),
         "majority": majority,
         "writes": primary and majority,
         "change_stream_lag_seconds": None if lag is None else round(lag, 1),

@@ -312,10 +312,10 @@ def _not_trusted_error() -> HttpError:
 def note_operation(scope: Scope, operation: Operation, document: RequestedDocument) -> None:
     """Note the operation of a request for the log, and for metrics if no client has named it."""
     scope[SCOPE_OPERATION] = operation.name
-    if document.is_registered and operation.name:
-        scope[SCOPE_COUNTED_AS] = operation.name
-    elif operation.is_subscription:
+    if operation.is_subscription:
         scope[SCOPE_COUNTED_AS] = SUBSCRIPTION
+    elif document.is_registered and operation.name:
+        scope[SCOPE_COUNTED_AS] = operation.name
 
 
 def format_errors(

@@ -34,7 +34,7 @@ from gateway.graphql.request import (
     parse_members,
 )
 from gateway.graphql.streams import Stream, StreamEnd, StreamEndedError, StreamServices
-from gateway.metrics import OTHER
+from gateway.metrics import OTHER, SUBSCRIPTION
 from gateway.server.admission import Permit, Rejection
 from resolvers.request.caller import Caller
 from rest.bodies import parse_json
@@ -514,4 +514,5 @@ class Socket:
             client=get_client_address(self.scope),
             key_id=self.scope.get(SCOPE_KEY_ID),
             reason=None if closed is None else f"{closed.code} {closed.reason}",
+            counted_as=SUBSCRIPTION,
         )

@@ -78,18 +78,18 @@ async def test_operations_share_a_socket(world: World) -> None:
 
 
 @on_server_loop
-async def test_the_subscriptions_of_clients_are_counted_together(world: World) -> None:
-    def count() -> float:
-        found = counters.read()["requests_total"].get((SUBSCRIPTION, "200", ""), 0)
-        assert not isinstance(found, list)
-        return found
+async def test_subscriptions_and_their_sockets_are_counted_together(world: World) -> None:
+    def count() -> tuple[Any, ...]:
+        requests = counters.read()["requests_total"]
+        return tuple(requests.get((SUBSCRIPTION, status, ""), 0) for status in ("200", "101"))
 
-    before = count()
+    subscriptions, sockets = count()
     async with open_socket(world) as (_, socket):
         await socket.subscribe("subscription Invented { ticks { number } }")
         await wait_for_subscriptions()
         await socket.send("complete", id="1")
-        await wait_until(lambda: count() == before + 1)
+        await wait_until(lambda: count() == (subscriptions + 1, sockets))
+    await wait_until(lambda: count() == (subscriptions + 1, sockets + 1))
 
 
 @on_server_loop
