@@ -13,6 +13,7 @@ import struct
 import threading
 import time
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from pathlib import Path
@@ -106,7 +107,7 @@ class Counters:
         self._requests: dict[tuple[str, int, str], Histogram] = {}
         """Durations by operation, status and code: one look-up counts a request."""
         self._operations = {OTHER}
-        self._commands: dict[tuple[str, str], Histogram] = {}
+        self._commands: dict[tuple[str, str], Histogram] = defaultdict(_new_histogram)
         """Durations by command and outcome."""
         self._lock = threading.Lock()
         """Held to count a command: the driver's end in threads."""
@@ -130,7 +131,7 @@ class Counters:
     def count_command(self, end: "Command") -> None:
         """Count a MongoDB command that has ended, from any thread."""
         with self._lock:
-            histogram = self._commands.setdefault((end.command, end.code or "ok"), _new_histogram())
+            histogram = self._commands[end.command, end.code or "ok"]
             histogram[bisect_left(BOUNDS, end.seconds)] += 1
             histogram[-1] += end.seconds
 

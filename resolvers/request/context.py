@@ -21,7 +21,6 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from dataclasses import field as field_of_dataclass
 from functools import partial
@@ -813,53 +812,44 @@ def record_loader(
 # select, extends nothing.
 
 
-class _TimedRead:
+class _TimedRead(driver.OperationDeadline, kw_only=True):
     """A read, and the timer that cancels its task.
 
-    Each request has one: `asyncio.timeout` does the same, and takes 3 microseconds more.
+    `asyncio.timeout` does the same, and takes 3 microseconds more.
     """
 
-    __slots__ = ("_task", "_timer", "ends_at", "extended_at", "extensions", "is_late", "when")
-
-    def __init__(self, ends_at: float, task: asyncio.Task[Any]) -> None:
-        self._task = task
-        self.when = self.ends_at = ends_at
-        """Both are times of the event loop: `ends_at` counts the extensions that have ended, and
-        `when` the others, too."""
-        self.extensions = 0
-        """The number of extensions that have not ended."""
-        self.extended_at = 0.0
-        self.is_late = False
-        self._timer = asyncio.get_running_loop().call_at(ends_at, self._cancel)
+    task: asyncio.Task[Any]
+    when: float
+    ends_at: float
+    """Both are times of the event loop: `ends_at` counts the extensions that have ended, and
+    `when` the others, too."""
+    extensions: int = 0
+    """The number of extensions that have not ended."""
+    extended_at: float = 0.0
+    is_late: bool = False
+    timer: Any = None
 
     def move(self, when: float) -> None:
         """Have the read end at another time."""
-        if not (self._timer.cancelled() or self.is_late):
-            self._timer.cancel()
+        if not (self.timer.cancelled() or self.is_late):
+            self.timer.cancel()
             self.when = when
-            self._timer = asyncio.get_running_loop().call_at(when, self._cancel)
+            self.timer = asyncio.get_running_loop().call_at(when, self.cancel)
 
-    def end(self) -> None:
-        """Stop the timer."""
-        self._timer.cancel()
-
-    def _cancel(self) -> None:
+    def cancel(self) -> None:
+        """End the read, which is late."""
         self.is_late = True
-        self._task.cancel()
+        self.task.cancel()
 
 
-@dataclass(slots=True, eq=False)
-class _TimedWrite:
+class _TimedWrite(driver.OperationDeadline, kw_only=True):
     seconds: float
-    limit: driver.OperationDeadline
 
 
 _tasks_without_deadline: dict[asyncio.Task[Any], str] = {}
 """What each task within `without_deadline` does."""
 ended_without_deadline: Counter[tuple[str, str]] = Counter()
 """What tasks have done there, and how it ended: it `succeeded`, `failed` or was `cancelled`."""
-_read: ContextVar[_TimedRead | None] = ContextVar("read", default=None)
-_write: ContextVar[_TimedWrite | None] = ContextVar("write", default=None)
 
 
 async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: float) -> T:
@@ -875,10 +865,10 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
     task = asyncio.current_task(loop)
     assert task is not None
     cancellations = task.cancelling()
-    read = _TimedRead(end, task)
-    token = _read.set(read)
+    read = _TimedRead(time.monotonic() + remaining, task=task, when=end, ends_at=end)
+    read.timer = loop.call_at(end, read.cancel)
     try:
-        with driver.limit_time(remaining):
+        with read:
             return await work
     except asyncio.CancelledError as error:
         if read.is_late and task.cancelling() == cancellations + 1:
@@ -892,10 +882,9 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
             raise DeadlineExceededError(seconds) from error
         raise
     finally:
-        read.end()
+        read.timer.cancel()
         if read.is_late:
             task.uncancel()
-        _read.reset(token)
         context.end_loads()
 
 
@@ -909,8 +898,8 @@ def extend_read(seconds: float) -> Iterator[None]:
 
     For work that ends within `seconds` by itself, so that its own error comes first.
     """
-    read = _read.get()
-    if read is None:
+    read = driver.get_operation()
+    if not isinstance(read, _TimedRead):
         yield
         return
     now = asyncio.get_running_loop().time
@@ -932,19 +921,17 @@ async def limit_write(work: Coroutine[Any, Any, T], context: Context, seconds: f
 
     `check_deadline` fails from then on.
     """
-    with driver.limit_time(seconds - context.waited_seconds) as limit:
-        token = _write.set(_TimedWrite(seconds, limit))
-        try:
+    try:
+        with _TimedWrite(time.monotonic() + seconds - context.waited_seconds, seconds=seconds):
             return await work
-        finally:
-            _write.reset(token)
-            context.end_loads()
+    finally:
+        context.end_loads()
 
 
 def check_deadline() -> None:
     """Raise LateFieldError if it is too late to begin another write."""
-    write = _write.get()
-    if write is not None and time.monotonic() > write.limit.end:
+    write = driver.get_operation()
+    if isinstance(write, _TimedWrite) and time.monotonic() > write.end:
         raise LateFieldError(write.seconds)
 
 
@@ -952,12 +939,12 @@ def check_deadline() -> None:
 def without_deadline(kind: str) -> Iterator[None]:
     """Let a write take as long as it needs: its time does not count for the fields after it."""
     note_long_work()
-    write = _write.get()
-    if write is None:
+    write = driver.get_operation()
+    if not isinstance(write, _TimedWrite):
         yield
         return
-    remaining = write.limit.end - time.monotonic()
-    write.limit.end = math.inf
+    remaining = write.end - time.monotonic()
+    write.end = math.inf
     task = cast("asyncio.Task[Any]", asyncio.current_task())
     _tasks_without_deadline[task] = kind
     outcome = "failed"
@@ -970,7 +957,7 @@ def without_deadline(kind: str) -> Iterator[None]:
     finally:
         del _tasks_without_deadline[task]
         ended_without_deadline[kind, outcome] += 1
-        write.limit.end = time.monotonic() + remaining
+        write.end = time.monotonic() + remaining
 
 
 def get_tasks_without_deadline() -> frozenset[asyncio.Task[Any]]:

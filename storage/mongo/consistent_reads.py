@@ -306,7 +306,7 @@ class ReadConnections:
             raise
         finally:
             sent.seconds = time.perf_counter() - sent.started
-            sent.note()
+            sent.spans.append(sent)
             self._observe(sent)
 
     def count(self) -> tuple[int, int]:

@@ -40,8 +40,9 @@ from storage.mongo.protocols import WriteOperation as WriteOperation
 from storage.mongo.shared_memory import ClusterClock as ClusterClock
 from storage.mongo.spans import CommandObserver, describe_error
 from storage.mongo.topology import Observe as Observe
-from storage.mongo.unavailable import TIMEOUT_SECONDS, find_cause, get_operation
+from storage.mongo.unavailable import TIMEOUT_SECONDS, find_cause
 from storage.mongo.unavailable import OperationDeadline as OperationDeadline
+from storage.mongo.unavailable import get_operation as get_operation
 from storage.mongo.unavailable import limit_time as limit_time
 from storage.mongo.unavailable import remaining_seconds as remaining_seconds
 from storage.mongo.unavailable import snapshot_taken as snapshot_taken

@@ -28,7 +28,8 @@ from storage.mongo.unavailable import find_cause
 
 MAX_SPANS = 200
 """Spans that are kept of one request: the last to end, so that what they are parts of is kept."""
-_NONE: deque[Any] = deque(maxlen=0)
+_current: ContextVar[Any] = ContextVar("span", default=None)
+_spans: ContextVar[deque[Any]] = ContextVar("spans", default=deque(maxlen=0))  # noqa: B039
 
 
 # A Struct: there are several for each request, and C makes them.
@@ -51,16 +52,14 @@ class Span(Struct, eq=False):
     seconds: float = 0.0
     code: str = ""
     """Why it failed: a code of ours, or the name of an exception. Empty if it succeeded."""
-    spans: "deque[Span]" = _NONE
-    """The spans of the request that have ended."""
-    outer: Any = None
+    outer: "Span | None" = field(default_factory=_current.get)
     """What it is a part of; None of a root."""
+    spans: "deque[Span]" = field(default_factory=_spans.get)
+    """The spans of the request that have ended."""
     is_long: bool = False
     """True if it takes long by nature."""
 
     def __enter__(self) -> None:
-        outer = self.outer = _current.get()
-        self.spans = outer.spans
         _current.set(self)
 
     def __exit__(
@@ -77,13 +76,10 @@ class Span(Struct, eq=False):
         self.spans.append(self)
 
 
-_OUTSIDE = Span("")
-_current = ContextVar("span", default=_OUTSIDE)
-
-
 def begin_root() -> Span:
     """Begin the root of the request that this task works on. Clear its `spans` in the end."""
-    root = Span("", spans=deque(maxlen=MAX_SPANS))
+    _spans.set(deque(maxlen=MAX_SPANS))
+    root = Span("", outer=None)
     _current.set(root)
     return root
 
@@ -120,11 +116,6 @@ class Command(Span):
     """The command itself, if it selects documents outside of transactions; else empty."""
     returned: int | None = None
     """Documents in the reply."""
-
-    def note(self) -> None:
-        """Note that it has just ended."""
-        outer = self.outer = _current.get()
-        outer.spans.append(self)
 
 
 def list_reads(spans: Iterable[Span]) -> list[Command]:
@@ -180,7 +171,7 @@ class CommandObserver(CommandListener):
             read=read,
             returned=returned,
         )
-        ended.note()
+        ended.spans.append(ended)
         self.observe(ended)
 
 

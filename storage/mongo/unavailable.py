@@ -10,13 +10,13 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar, Token
-from dataclasses import dataclass
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
 import pymongo
 from bson import Timestamp
+from msgspec import Struct
 from pymongo.errors import (
     BulkWriteError,
     ConfigurationError,
@@ -47,8 +47,8 @@ SNAPSHOT_SECONDS = 60.0
 """
 
 
-@dataclass(slots=True, eq=False)
-class OperationDeadline:
+# A Struct: every request has one.
+class OperationDeadline(Struct, eq=False):
     """A deadline by `time.monotonic`, which may be moved, and the snapshot that is read."""
 
     end: float
@@ -60,15 +60,14 @@ class OperationDeadline:
     """A moment before the first snapshot: what was read then may be used again later."""
     first_read: asyncio.Future[None] | None = None
     """Done when the read that takes the snapshot has ended; None while there is none."""
-    _token: "Token[OperationDeadline | None] | None" = None
+    outer: "OperationDeadline | None" = None
 
-    def __enter__(self) -> "OperationDeadline":
-        self._token = _operation.set(self)
-        return self
+    def __enter__(self) -> None:
+        self.outer = _operation.get()
+        _operation.set(self)
 
     def __exit__(self, *_: object) -> None:
-        assert self._token is not None
-        _operation.reset(self._token)
+        _operation.set(self.outer)
 
     def get_snapshot_time(self) -> Timestamp | None:
         """Return the time of the snapshot, unless there is none or it may be too old to read."""
