@@ -5,7 +5,6 @@ process; arguments and results are pickled.
 """
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import asdict
 
 from parsing.archives import unzip
@@ -24,7 +23,7 @@ from resolvers.plans.records import (
 from resolvers.plans.tag_classification import leave_out_tangles
 from resolvers.plans.translation import TranslatedPlan, is_used, translate_plan
 from resolvers.processing.build_task import BuildTask, BuiltNetwork, ProcessingRequest, RecordDict
-from resolvers.processing.task_process import limit_cpu_time, report_progress
+from resolvers.processing.task_process import report_progress
 from resolvers.routable_maps import Placement
 from routing.costing import TravelMode
 from routing.diagnosis.names import shorten
@@ -127,11 +126,7 @@ def _to_source(drawing: Drawing) -> ToSource | None:
 
 def _read_plan(request: ProcessingRequest) -> Drawing:
     plan_format = request.plan_format or detect_format(request.files)
-    # The other formats have no styles or references; the limit of processing is enough for them.
-    with limit_cpu_time() if plan_format == "svg" else nullcontext():
-        drawing = read_plan(
-            request.files, plan_format, request.feet_per_unit, strict=request.strict
-        )
+    drawing = read_plan(request.files, plan_format, request.feet_per_unit, strict=request.strict)
     return leave_out_tangles(drawing, is_used, strict=request.strict)
 
 

@@ -38,7 +38,7 @@ def limit_cpu_time(
     """Raise CpuTimeExceededError inside the block once the process has used so much CPU time.
 
     Only for the main thread; only Python code is interrupted: see `kill_after_cpu_time` for the
-    rest. A shorter limit may be inside.
+    rest.
     """
 
     has_ended = False
@@ -47,19 +47,14 @@ def limit_cpu_time(
         if not has_ended:
             raise CpuTimeExceededError(message.format(seconds))
 
-    started = time.process_time()
     previous = signal.signal(signal.SIGPROF, stop)
-    outer_seconds, _ = signal.setitimer(signal.ITIMER_PROF, seconds, REPEAT_SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, seconds, REPEAT_SECONDS)
     try:
         yield
     finally:
         has_ended = True
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, previous)
-        if outer_seconds:
-            used_seconds = time.process_time() - started
-            remaining_seconds = max(outer_seconds - used_seconds, 0.001)
-            signal.setitimer(signal.ITIMER_PROF, remaining_seconds, REPEAT_SECONDS)
 
 
 def kill_after_cpu_time(seconds: float) -> None:

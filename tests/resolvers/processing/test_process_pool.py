@@ -390,16 +390,6 @@ def test_the_limit_ends_with_the_block() -> None:
     assert signal.getsignal(signal.SIGPROF) == handler
 
 
-def test_a_limit_counts_what_is_used_inside_a_shorter_one() -> None:
-    with (
-        pytest.raises(CpuTimeExceededError, match=r"^1 outside$"),
-        limit_cpu_time(1.0, "{:g} outside"),
-    ):
-        with limit_cpu_time(0.9, "{:g} inside"):
-            compute(0.4)
-        compute(0.8)  # less than the limit, but for what was used inside
-
-
 def test_the_limit_holds_where_its_exception_is_lost() -> None:
     """As in a finalizer, where Python prints an exception and goes on."""
     with pytest.raises(CpuTimeExceededError), limit_cpu_time(0.05):
