@@ -674,8 +674,7 @@ def _read_entry(
             )
         return
     kind = RECORD_TYPES_BY_NAME.get(array)
-    problem = ""
-    is_repeated = array in seen
+    problem, is_repeated = "", array in seen
     if kind is None:
         kind = RECORD_TYPES_BY_NAME.get(
             violations.suggestions.find(array, RECORD_TYPES_BY_NAME) or ""
@@ -691,17 +690,13 @@ def _read_entry(
         raise json_stream.error_at(f"over {MAX_ARRAYS} arrays; a bundle has {ARRAY_NAMES}")
     if problem:
         violations.add(f"{name}: line {place.line}, column {place.column}", problem)
-    if kind is None or json_stream.peek() != "[":
+    if kind is None or is_repeated or json_stream.peek() != "[":
         value, _ = json_stream.read_value()
         if kind is not None or isinstance(value, list | dict):
             violations.rejected.add_unknown(kind)
         return
     violations.mentions.add(kind.name)
-    if is_repeated:  # its members have the places of others
-        violations.rejected.add_unknown(kind)
     for path, member, length in _iter_array(json_stream, f"$.{array}"):
-        if is_repeated:
-            continue
         json_errors = json_stream.decoder.errors
         yield from build_member(
             f"{name}: {path}", kind, member, json_errors, length, violations, are_partial

@@ -36,7 +36,6 @@ MAX_VALUE_CHARACTERS = 80
 SAME_CHARACTERS = 30
 """Values that are cut show so much before their first difference."""
 _MORE = "\N{HORIZONTAL ELLIPSIS}"
-_UNITS = ((1_000_000, "MB"), (1_000, "kB"))
 
 
 def to_json(value: Any) -> str:
@@ -57,18 +56,6 @@ def show_change(before: Any, after: Any) -> tuple[str, str]:
     if _are_long(texts) and isinstance(before, list) and isinstance(after, list):
         texts = _leave_out_common(before, after) or texts
     return _cut(texts) if _are_long(texts) else texts
-
-
-def describe_size(size: int) -> str:
-    """Return a number of bytes in a unit that people read.
-
-    >>> describe_size(12_345), describe_size(900)
-    ('12.3 kB', '900 bytes')
-    """
-    for factor, unit in _UNITS:
-        if size >= factor:
-            return f"{size / factor:.1f} {unit}"
-    return f"{size} bytes"
 
 
 def _are_long(texts: Iterable[str]) -> bool:
@@ -197,7 +184,9 @@ class PlanRecorder:
         self._plan.unlisted += not is_listed
         if not is_listed and self._write_change is None:
             return
-        shown = _pick_shown(kind, changed) if operation == "changed" else {}
+        own = {name: values for name, values in changed.items() if name in kind.projection}
+        # All, where none is of the record itself: a new release may parse a drawing otherwise.
+        shown = (own or changed) if operation == "changed" else {}
 
         def build(show: Callable[[Any, Any], tuple[str, str]]) -> RecordChange:
             fields = []
@@ -225,19 +214,7 @@ class PlanRecorder:
             if digest is not None
         }
         sizes = await files.get_sizes(self._database, digests)
-        return {
-            digest: f"drawing {digest[:8]} ({describe_size(size)})"
-            for digest, size in sizes.items()
-        }
-
-
-def _pick_shown(
-    kind: kinds.RecordType[Any], changed: Mapping[str, tuple[Any, Any]]
-) -> Mapping[str, tuple[Any, Any]]:
-    """Return the changed fields of the record itself; if there are none, such as of a drawing that
-    a new release parses otherwise, all."""
-    own = {name: values for name, values in changed.items() if name in kind.projection}
-    return own or changed
+        return {digest: f"drawing {digest[:8]} ({size:,} bytes)" for digest, size in sizes.items()}
 
 
 class ChangeRequest(NamedTuple):

@@ -23,6 +23,8 @@ from storage.spreadsheets.mapping import (
 )
 from storage.spreadsheets.sheets import (
     MAX_SPREADSHEET_BYTES,
+    OLD_FORMAT,
+    OLE_MAGIC,
     Sheet,
     TableError,
     decode_text,
@@ -161,9 +163,9 @@ class _SheetReader:
 
     def _read_sheets(self, content: bytes, name: str, is_first: bool) -> Iterator[BundleMember]:
         if is_workbook(content):
+            if is_first and content.startswith(OLE_MAGIC):
+                self._notes.append(f"{name}: {OLD_FORMAT}")
             for sheet in iter_sheets(content, name):
-                if is_first:
-                    self._notes += [f"{name}: {note}" for note in sheet.notes]
                 yield from self._read_sheet(sheet, is_first, is_only=False)
             return
         if self._path.suffix.lower() in WORKBOOK_SUFFIXES:

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from itertools import islice
 from pathlib import Path
@@ -56,7 +56,6 @@ class Sheet:
     """Messages call the sheet so: `building.xlsx: sheet "Units"`."""
     rows: Iterable[Row]
     is_hidden: bool = False
-    notes: list[str] = field(default_factory=list)
     is_text: bool = False
 
 
@@ -169,6 +168,10 @@ ENDED_EARLY = (
     " stray cell at their end, or save the sheet as CSV"
 )
 """A process over its limits is killed, or ends without a word."""
+OLD_FORMAT = (
+    "errors of cells such as #REF! cannot be told from empty cells in this format; save the"
+    " workbook as .xlsx to have them reported"
+)
 
 
 def is_workbook(start: bytes) -> bool:
@@ -210,19 +213,13 @@ class _WorkbookLines:
 
     def iter_sheets(self) -> Iterator[Sheet]:
         self._advance()
-        notes = []
         while not self._next.get("end"):
-            if note := self._next.get("note"):
-                notes.append(note)
-                self._advance()
-                continue
             title = self._next["sheet"]
             place = f'{self._name}: sheet "{title}"'
             rows = self._iter_rows(place)
-            self_hidden = self._next["hidden"]
+            is_hidden = self._next["hidden"]
             self._advance()
-            yield Sheet(title, place, rows, self_hidden, notes)
-            notes = []
+            yield Sheet(title, place, rows, is_hidden)
             for _ in rows:  # what was not read
                 pass
 

@@ -37,7 +37,7 @@ MAX_MEMORY_BYTES = 3 << 30
 MAX_CPU_SECONDS = 120
 MAX_CELLS = 20_000_000
 
-ZIP_MAGIC, OLE_MAGIC = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+ZIP_MAGIC = b"PK\x03\x04"
 ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 PASSWORD = "the workbook has a password; save it without one"  # noqa: S105
 WORKBOOK, RELATIONS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
@@ -57,10 +57,6 @@ UNSAVED_FORMULA = re.compile(
 )
 """A cell with a formula and no value, as programs write it that do not calculate."""
 UNSAVED = "no saved value"
-OLD_FORMAT = (
-    "errors of cells such as #REF! cannot be told from empty cells in this format; save the"
-    " workbook as .xlsx to have them reported"
-)
 Position = tuple[int, int]
 
 
@@ -97,8 +93,6 @@ def read_workbook(content: bytes) -> Iterator[Any]:
     elif ENCRYPTED_PACKAGE in content:
         raise WorkbookError(PASSWORD)
     workbook = CalamineWorkbook.from_filelike(io.BytesIO(content))
-    if content.startswith(OLE_MAGIC):
-        yield {"note": OLD_FORMAT}
     cells = 0
     for metadata in workbook.sheets_metadata:
         if metadata.typ != SheetTypeEnum.WorkSheet:

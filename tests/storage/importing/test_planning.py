@@ -631,7 +631,7 @@ async def test_a_plan_shows_the_items_and_drawings_that_differ(
     assert shown["plan"] == [FieldChange("attributes", "[…]", f"[…,{leased}]")]
     [change] = shown["am"]
     assert re.fullmatch(r"drawing [0-9a-f]{8} \(14 bytes\)", change.before)
-    assert re.fullmatch(r"drawing [0-9a-f]{8} \(1.0 kB\)", change.after)
+    assert re.fullmatch(r"drawing [0-9a-f]{8} \(1,0\d\d bytes\)", change.after)
     [whole] = [each.fields[0] for each in written if each.record_id == "plan"]
     assert json.loads(whole.after) == plan["attributes"]
 
