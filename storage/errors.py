@@ -64,30 +64,25 @@ def iter_notes(error: BaseException | None) -> Iterator[str]:
 class UnavailableError(StorageError):
     """MongoDB cannot be reached, or did not answer in time."""
 
-    def __init__(self, message: str, cause: UnavailableCause) -> None:
+    cause = UnavailableCause.DATABASE_UNREACHABLE
+
+    def __init__(self, message: str, cause: UnavailableCause | None = None) -> None:
         super().__init__(message)
-        self.cause = cause
+        self.cause = cause or self.cause
 
 
 class DiskFullError(UnavailableError):
     """MongoDB has no room on its disk to write."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, UnavailableCause.DISK_FULL)
+    cause = UnavailableCause.DISK_FULL
 
 
 class MongoUnusableError(UnavailableError):
     """A database cannot be opened; the message says why, and what to do."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, UnavailableCause.DATABASE_UNREACHABLE)
-
 
 class OutcomeUnknownError(UnavailableError):
     """MongoDB was lost during a change, which may or may not have been made."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, UnavailableCause.DATABASE_UNREACHABLE)
 
 
 class InvalidPageRequestError(StorageError):

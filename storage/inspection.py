@@ -1,7 +1,7 @@
 """Inspect a database for `floorgate doctor`: change nothing, not even what is missing."""
 
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Literal, TypeAlias
 
@@ -34,21 +34,20 @@ _PRIMARY_LOST = "electionTimeout"
 _COMPATIBILITY = "featureCompatibilityVersion"
 _RANGES = {
     "transactionLifetimeLimitSeconds": (
-        *(5, 60),
+        *(1, 5, 60),
         "5 to 60: for so long a dead process locks records if no gateway runs",
     ),
     "minSnapshotHistoryWindowInSeconds": (
-        *(round(SNAPSHOT_SECONDS), math.inf),
+        *(1, round(SNAPSHOT_SECONDS), math.inf),
         f"{SNAPSHOT_SECONDS:.0f} or more: an operation reads one moment for so long",
     ),
-}
-"""The lowest and the highest value of each parameter, and a text with the reason."""
-_RANGES_OF_SEVERAL = {
     "oplogNetworkTimeoutBufferSeconds": (
-        *(0, 1),
+        *(2, 0, 1),
         "1: for so much longer there are no writes when a primary dies",
     ),
 }
+"""The least members to which it applies, the lowest and the highest value of each parameter, and a
+text with the reason."""
 _START_ONCE = "start a gateway, or run any other command, which creates what is missing"
 
 
@@ -114,16 +113,23 @@ async def _inspect(
     yield await _inspect_files(database)
     yield await _inspect_networks(database, can_load)
     if find_unusable is not None:
-        yield _describe_endpoints(await find_unusable(database))
+        reasons = (await find_unusable(database)).items()
+        unusable = "; ".join(f"{name}: {reason}" for name, reason in reasons)
+        remedy = "correct them, and save them again: floorgate endpoints show, and apply"
+        well = "this release can run all that are saved"
+        yield _report("endpoints", "error", unusable, remedy, well)
     yield await _inspect_keys(database)
 
 
-def _describe_endpoints(unusable: Mapping[str, str]) -> Finding:
-    if not unusable:
-        return Finding("endpoints", "ok", "this release can run all that are saved")
-    message = "; ".join(f"{name}: {reason}" for name, reason in unusable.items())
-    remedy = "correct them, and save them again: floorgate endpoints show, and apply"
-    return Finding("endpoints", "error", message, remedy)
+def _report(check: str, status: Status, found: str, remedy: str, well: str) -> Finding:
+    """Return what was found; `well` if it is nothing."""
+    return Finding(check, status, found, remedy) if found else Finding(check, "ok", well)
+
+
+def _name(what: str, names: Iterable[str]) -> str:
+    """Return what is the matter with the names, nothing if there are none."""
+    listed = ", ".join(names)
+    return f"{what}: {listed}" if listed else ""
 
 
 async def _read_release(database: driver.Database) -> str:
@@ -134,9 +140,8 @@ async def _inspect_members(database: driver.Database) -> Finding:
     members = (await _read_status(database))["members"]
     down = [each["name"] for each in members if each["health"] == _DOWN]
     if down:
-        return Finding(
-            "members", "warning", f"{', '.join(down)} cannot be reached", "start them again"
-        )
+        found = _name("cannot be reached", down)
+        return Finding("members", "warning", found, "start them again")
     newest = max(each["optimeDate"] for each in members if "optimeDate" in each)
     late = [
         each["name"]
@@ -144,11 +149,9 @@ async def _inspect_members(database: driver.Database) -> Finding:
         if each["stateStr"] == "SECONDARY"
         and (newest - each["optimeDate"]).total_seconds() > LAG_WARNING_SECONDS
     ]
-    if late:
-        names = ", ".join(late)
-        remedy = "look at their load, disks and network"
-        return Finding("members", "warning", f"{names} lag by over {LAG_WARNING_SECONDS} s", remedy)
-    return Finding("members", "ok", f"{len(members)}, and none lags")
+    found = _name(f"lag by over {LAG_WARNING_SECONDS} s", late)
+    remedy = "look at their load, disks and network"
+    return _report("members", "warning", found, remedy, f"{len(members)}, and none lags")
 
 
 async def _read_status(database: driver.Database) -> Document:
@@ -171,25 +174,23 @@ async def _inspect_elections(database: driver.Database) -> Finding:
 
 
 async def _inspect_parameters(database: driver.Database) -> Finding:
-    admin = database.client.admin
-    is_alone = len((await _read_status(database))["members"]) == 1
-    ranges = _RANGES if is_alone else _RANGES | _RANGES_OF_SEVERAL
-    found = await admin.command({"getParameter": 1, _COMPATIBILITY: 1} | dict.fromkeys(ranges, 1))
+    wanted = {"getParameter": 1, _COMPATIBILITY: 1} | dict.fromkeys(_RANGES, 1)
+    found = await database.client.admin.command(wanted)
+    members = len((await _read_status(database))["members"])
     release, compatibility = await _read_release(database), found[_COMPATIBILITY]["version"]
     problems = [
         f"{name} is {found[name]} and should be {right}"
-        for name, (least, most, right) in ranges.items()
-        if name in found and not least <= found[name] <= most
+        for name, (least_members, least, most, right) in _RANGES.items()
+        if name in found and members >= least_members and not least <= found[name] <= most
     ]
     if not release.startswith(f"{compatibility}."):
         problems.append(
             f"{_COMPATIBILITY} is {compatibility}, of an earlier release than {release}: finish the"
             " upgrade with setFeatureCompatibilityVersion"
         )
-    if problems:
-        remedy = "set parameters with --setParameter, for all members"
-        return Finding("parameters", "warning", "; ".join(problems), remedy)
-    return Finding("parameters", "ok", "those of MongoDB that matter are as they should be")
+    well = "those of MongoDB that matter are as they should be"
+    remedy = "set parameters with --setParameter, for all members"
+    return _report("parameters", "warning", "; ".join(problems), remedy, well)
 
 
 async def _inspect_oplog(database: driver.Database) -> Finding:
@@ -244,16 +245,15 @@ def _inspect_collections(existing: dict[str, Any]) -> Finding:
     expected = [*(kind.name for kind in RECORD_TYPES), *preparation.PLAIN_COLLECTIONS]
     missing = sorted(set(expected) - existing.keys())
     if missing:
-        return Finding("collections", "error", f"missing: {', '.join(missing)}", _START_ONCE)
+        return Finding("collections", "error", _name("missing", missing), _START_ONCE)
     other = [
         kind.name
         for kind in RECORD_TYPES
         if existing[kind.name]["options"].get("validator") != preparation.build_validator(kind)
     ]
-    if other:
-        message = f"validators of another release: {', '.join(other)}"
-        return Finding("collections", "warning", message, "start a gateway of this release")
-    return Finding("collections", "ok", "all there, with their validators")
+    found = _name("validators of another release", other)
+    remedy, well = "start a gateway of this release", "all there, with their validators"
+    return _report("collections", "warning", found, remedy, well)
 
 
 async def _inspect_indexes(database: driver.Database, existing: dict[str, Any]) -> Finding:
@@ -265,9 +265,7 @@ async def _inspect_indexes(database: driver.Database, existing: dict[str, Any]) 
             found = [[*index["key"].items()] for index in reply["cursor"]["firstBatch"]]
         wanted = [[*index.document["key"].items()] for index in indexes]
         missing += [f"{name}.{'+'.join(dict(key))}" for key in wanted if key not in found]
-    if missing:
-        return Finding("indexes", "error", f"missing: {', '.join(missing)}", _START_ONCE)
-    return Finding("indexes", "ok", "all there")
+    return _report("indexes", "error", _name("missing", missing), _START_ONCE, "all there")
 
 
 async def _inspect_migrations(database: driver.Database) -> Finding:
@@ -286,12 +284,10 @@ async def _inspect_migrations(database: driver.Database) -> Finding:
 
 async def _inspect_import(database: driver.Database) -> Finding:
     where = {"_id": LEASE_ID, "state": {"$nin": [None, "idle"]}}
-    if await database[LEASE_COLLECTION].find_one(where) is None:
-        return Finding("import", "ok", "none is interrupted")
-    dead = {**where, "$expr": {"$lt": ["$expires", "$$NOW"]}}
-    found = await database[LEASE_COLLECTION].find_one(dead)
-    if found is None:
-        return Finding("import", "ok", "one is running")
+    fields = {"import_id": 1, "started_by": 1, "is_dead": {"$lt": ["$expires", "$$NOW"]}}
+    found = await database[LEASE_COLLECTION].find_one(where, fields)
+    if found is None or not found["is_dead"]:
+        return Finding("import", "ok", "one is running" if found else "none is interrupted")
     remedy = "start a gateway, which finishes or undoes it within seconds"
     by = found.get("started_by", {}).get("actor", "an earlier release")
     message = f"one was interrupted and is not finished: {found.get('import_id')}, begun by {by}"
@@ -307,14 +303,13 @@ async def _inspect_files(database: driver.Database) -> Finding:
     for map_id, field, digest in sorted(uses):
         if digest not in whole:
             broken.setdefault(map_id, []).append(field)
-    if not broken:
-        return Finding("files", "ok", "those that maps refer to are there")
-    names = ", ".join(f"{map_id} ({', '.join(fields)})" for map_id, fields in broken.items())
+    names = (f"{map_id} ({', '.join(fields)})" for map_id, fields in broken.items())
+    found = _name("missing or incomplete, of maps", names)
     remedy = (
         "floorgate maps process MAP_ID if only its network is missing, with SOURCE if it has no"
         " drawing of its own, else import its drawing again"
     )
-    return Finding("files", "error", f"missing or incomplete, of maps: {names}", remedy)
+    return _report("files", "error", found, remedy, "those that maps refer to are there")
 
 
 async def _list_file_uses(database: driver.Database) -> set[tuple[str, str, str]]:
@@ -331,16 +326,13 @@ async def _list_file_uses(database: driver.Database) -> set[tuple[str, str, str]
 
 async def _inspect_networks(database: driver.Database, can_load: NetworkLoader | None) -> Finding:
     stale = await list_stale_networks(database, can_load)
-    if not stale:
-        return Finding("networks", "ok", "all match their maps")
-    names = ", ".join(f"{each.map_id} ({each.reason})" for each in stale)
-    return Finding("networks", "error", f"outdated: {names}", REPROCESS_COMMAND)
+    found = _name("outdated", (f"{each.map_id} ({each.reason})" for each in stale))
+    return _report("networks", "error", found, REPROCESS_COMMAND, "all match their maps")
 
 
 async def _inspect_keys(database: driver.Database) -> Finding:
+    within = f"within {KEY_WARNING.days} days"
     expiring = await list_expiring_keys(database, KEY_WARNING)
-    if not expiring:
-        return Finding("keys", "ok", f"none expires within {KEY_WARNING.days} days")
-    names = ", ".join(f"{key.id} ({key.name})" for key in expiring)
+    found = _name(f"expire {within}", (f"{key.id} ({key.name})" for key in expiring))
     remedy = "floorgate keys rotate ID, or keys update ID --expires"
-    return Finding("keys", "warning", f"expire within {KEY_WARNING.days} days: {names}", remedy)
+    return _report("keys", "warning", found, remedy, f"none expires {within}")
