@@ -365,5 +365,4 @@ def _get_origin(scope: Scope) -> Origin:
 
 
 async def _send_not_found(scope: Scope, receive: Receive, send: Send) -> None:
-    response = not_found_error().to_response()
-    await response(scope, receive, send)
+    await not_found_error()(scope, receive, send)

@@ -184,7 +184,7 @@ class RequestMiddleware:
                     rejection = error.rejection
             if self.admission is not None and scope.get(SCOPE_ADMISSION) is not rejection:
                 self.admission.rejected[rejection.limit] += 1  # else the protocol has
-            answer = rejection.error.to_response()
+            answer = rejection.error
         # From here on, no exception references parts of the body.
         response.end_work()
         response.is_final = True
@@ -193,9 +193,9 @@ class RequestMiddleware:
     def _find_answer(self, scope: Scope) -> ASGIApp | None:
         """Return the answer to a request that never gets to the application."""
         if self._is_behind_proxy and not _pass_https(scope):
-            return _HTTPS_REQUIRED.to_response()
+            return _HTTPS_REQUIRED
         if self._cors is not None and _is_preflight(scope):
-            return self._cors.preflight_response(Headers(scope=scope))
+            return self._cors.answer_preflight(Headers(scope=scope))
         return None
 
 
@@ -455,9 +455,9 @@ class CorsPolicy(CORSMiddleware):
             max_age=PREFLIGHT_MAX_AGE_SECONDS,
         )
 
-    def preflight_response(self, request_headers: Headers) -> Response:
+    def answer_preflight(self, request_headers: Headers) -> ASGIApp:
         """Return Starlette's response as 204, or its rejection as `{"message": ...}`."""
-        response = super().preflight_response(request_headers)
+        response = self.preflight_response(request_headers)
         headers = {
             name: value
             for name, value in response.headers.items()
@@ -466,8 +466,7 @@ class CorsPolicy(CORSMiddleware):
         if response.status_code == 200:
             return Response(status_code=204, headers=headers)
         message = bytes(response.body).decode()
-        error = HttpError(response.status_code, message, "ORIGIN_NOT_ALLOWED", headers=headers)
-        return error.to_response()
+        return HttpError(response.status_code, message, "ORIGIN_NOT_ALLOWED", headers=headers)
 
 
 class CorsHeaderLines:

@@ -356,13 +356,13 @@ class HealthEndpoints:
         return Response(orjson.dumps({"status": "live"}), media_type=JSON_MEDIA_TYPE)
 
     async def readiness(self, _: Request) -> Response:
-        """Answer 200 if MongoDB can be read and the gateway does not stop, else 503."""
+        """Answer 200 if MongoDB can be read and the gateway does not stop. Raises HttpError 503."""
         state = self._get_state()
         if state is None:
-            return _NotReadyError(UnavailableCause.RESTARTING, {}).to_response()
+            raise _NotReadyError(UnavailableCause.RESTARTING, {})
         cause, known = await self._find_cause(state.store.database), _describe_database(state)
         if cause is not None:
-            return _NotReadyError(cause, known).to_response()
+            raise _NotReadyError(cause, known)
         return Response(orjson.dumps({"status": "ready", **known}), media_type=JSON_MEDIA_TYPE)
 
     async def _find_cause(self, database: driver.Database) -> UnavailableCause | None:

@@ -159,7 +159,7 @@ class SavedEndpoints:
                 if records is None:
                     records = await self._load_records()
             except HttpError as error:
-                await error.to_response()(scope, receive, send)
+                await error(scope, receive, send)
                 return
             if records is not self._routes.records:
                 self._routes = self._build_routes(records)

@@ -189,7 +189,9 @@ async def receive_body(
     that waits for `100 Continue` never sends the body (RFC 9110, 10.1.1), and for a chunked body
     once it exceeds the limit. Raises ClientDisconnectedError if the client closes early.
     """
-    if content_length is not None and _exceeds_limit(content_length, max_bytes):
+    # One that is no number is left to the counting; int() takes no more than 4,300 digits.
+    digits = (content_length or b"").strip().lstrip(b"0")
+    if digits.isdigit() and (len(digits) > 18 or int(digits) > max_bytes):
         raise body_too_large_error(max_bytes)
     chunks: list[bytes] = []
     received_bytes = 0
@@ -204,18 +206,6 @@ async def receive_body(
         chunks.append(chunk)
         if not message.get("more_body", False):
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-
-
-def _exceeds_limit(content_length: bytes, max_bytes: int) -> bool:
-    """Return whether Content-Length exceeds the limit.
-
-    If it is not a number, the bytes are counted instead.
-    """
-    digits = content_length.strip().lstrip(b"0")
-    if not digits.isdigit():
-        return False
-    # More than 18 digits are over any limit; int() raises ValueError for more than 4,300.
-    return len(digits) > 18 or int(digits) > max_bytes
 
 
 def has_more_tokens(text: bytes, limit: int) -> bool:

@@ -73,7 +73,7 @@ class PathRoute:
             else:
                 raise method_not_allowed_error(self.allowed_methods)
         except HttpError as error:
-            response = error.to_response()
+            response = error
         await response(scope, receive, send)
 
 
@@ -172,44 +172,34 @@ async def run_while_connected(work: Coroutine[Any, Any, T], receive: Receive) ->
     loop = asyncio.get_running_loop()
     task = asyncio.current_task(loop)
     assert task is not None
-    watch = _Watch(task, receive)
-    timer = loop.call_later(WATCH_AFTER_SECONDS, watch.start)
+    earlier_cancellations = task.cancelling()
+    watch: asyncio.Task[None] | None = None
+    has_left = False
+
+    async def cancel_when_left() -> None:
+        nonlocal has_left
+        await wait_for_disconnect(receive)
+        has_left = True
+        task.cancel()
+
+    def start() -> None:
+        nonlocal watch
+        watch = asyncio.create_task(cancel_when_left())
+
+    timer = loop.call_later(WATCH_AFTER_SECONDS, start)
     try:
         return await work
     except asyncio.CancelledError:
-        if watch.end_cancellation():
+        if has_left and task.uncancel() <= earlier_cancellations:
             raise ClientDisconnectedError from None
         raise
     finally:
         timer.cancel()
-        watch.stop()
+        if watch is not None:
+            watch.cancel()
 
 
-class _Watch:
-    """Waits for the client to leave, and cancels a task then."""
-
-    def __init__(self, work: asyncio.Task[Any], receive: Receive) -> None:
-        self._work = work
-        self._earlier_cancellations = work.cancelling()
-        self._receive = receive
-        self._task: asyncio.Task[None] | None = None
-        self._is_disconnected = False
-
-    def start(self) -> None:
-        """Begin to wait."""
-        self._task = asyncio.create_task(self._wait())
-
-    def stop(self) -> None:
-        """End to wait."""
-        if self._task is not None:
-            self._task.cancel()
-
-    def end_cancellation(self) -> bool:
-        """Return whether the work was cancelled by nothing else."""
-        return self._is_disconnected and self._work.uncancel() <= self._earlier_cancellations
-
-    async def _wait(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-        self._is_disconnected = True
-        self._work.cancel()
+async def wait_for_disconnect(receive: Receive) -> None:
+    """Return when the client has closed the connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

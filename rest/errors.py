@@ -143,7 +143,7 @@ class ErrorSource(NamedTuple):
 
 
 class HttpError(Exception):
-    """A request that ends with an error response.
+    """A request that ends with an error response, which it is as an ASGI application.
 
     `code` is the error's code in GraphQL; `fields` maps an input's name to its errors.
     """
@@ -182,24 +182,11 @@ class HttpError(Exception):
         """Return the body as JSON."""
         return orjson.dumps(self.describe(source))
 
-    def to_response(self) -> "ErrorResponse":
-        """Return the response, always JSON."""
-        return ErrorResponse(self)
-
-
-class ErrorResponse(Response):
-    """The response to a request that ends with an error; its body is made when it is sent."""
-
-    def __init__(self, error: HttpError) -> None:
-        super().__init__(status_code=error.status)
-        self.error = error
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the response, as an ASGI application."""
-        error = self.error
-        note_errors(scope, [error])
-        body = error.build_body(ErrorSource.from_scope(scope))
-        response = Response(body, error.status, error.headers, JSON_MEDIA_TYPE)
+        """Send the response, always JSON, as an ASGI application."""
+        note_errors(scope, [self])
+        body = self.build_body(ErrorSource.from_scope(scope))
+        response = Response(body, self.status, self.headers, JSON_MEDIA_TYPE)
         await response(scope, receive, send)
 
 

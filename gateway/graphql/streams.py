@@ -25,6 +25,7 @@ from gateway.request_spans import RequestSpans
 from gateway.server.admission import Admission
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
+from rest.dispatch import wait_for_disconnect
 from rest.endpoints import RequestServices
 from rest.errors import (
     HttpError,
@@ -411,7 +412,7 @@ class EventStreamResponse:
 
     async def _send_events(self, receive: Receive, send: Send) -> None:
         self._pump = asyncio.create_task(self._send_results(send))
-        leaving = asyncio.create_task(_wait_for_disconnect(receive))
+        leaving = asyncio.create_task(wait_for_disconnect(receive))
         tasks = {self._pump, leaving}
         try:
             while not (await asyncio.wait(tasks, timeout=HEARTBEAT_SECONDS, return_when=_FIRST))[0]:
@@ -439,8 +440,3 @@ _FIRST = asyncio.FIRST_COMPLETED
 
 def _body_part(content: bytes, *, more: bool = True) -> Message:
     return {"type": "http.response.body", "body": content, "more_body": more}
-
-
-async def _wait_for_disconnect(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

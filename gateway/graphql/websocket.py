@@ -354,7 +354,7 @@ class WebSocketEndpoint:
         scope[SCOPE_ROUTE] = self.path
         scheme = scope["scheme"].replace("ws", "http")
         if error := self._find_rejection(Headers(scope=scope), scheme):
-            await error.to_response()({**scope, "scheme": scheme}, receive, send)
+            await error({**scope, "scheme": scheme}, receive, send)
             return
         await Socket(self, scope, receive, send).serve()
 
