@@ -167,9 +167,12 @@ def open_tracing(environment: Mapping[str, str] = os.environ) -> "Tracing | None
         raise StartError(f"OTEL_TRACES_EXPORTER must be otlp or none, and is {exporter}")
     try:
         from gateway.tracing import Tracing
+
+        return Tracing(given)
     except ModuleNotFoundError as error:
         raise StartError(
-            f"{asking[0]} asks for traces, which need OpenTelemetry: install floorgate[otel],"
-            " or set OTEL_SDK_DISABLED=true"
+            f"{asking[0]} asks for traces, which need OpenTelemetry: install the wheel with"
+            " its extra, as FILE[otel], or set OTEL_SDK_DISABLED=true"
         ) from error
-    return Tracing(given)
+    except (ValueError, OSError) as error:  # some are read when the package is imported
+        raise StartError(f"The OTEL_* variables cannot be used: {error}") from error

@@ -8,6 +8,7 @@ sampler, a worker records `MAX_TRACES_PER_SECOND`. See docs/decisions/server/spa
 import asyncio
 import logging
 import os
+import re
 import threading
 import time
 from collections.abc import Collection, Mapping
@@ -52,27 +53,28 @@ class Tracing:
     """The tracer of a worker."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
-        """Start the thread that exports. Raises StartError for variables that are wrong."""
+        """Start the thread that exports.
+
+        Raises StartError, ValueError or OSError for variables that are wrong.
+        """
         for name in ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
             if variables.get(name, "http/protobuf") != "http/protobuf":
                 raise StartError(f"{name} must be http/protobuf: traces are sent in no other way")
-        log = logging.getLogger("opentelemetry")
-        log.handlers, log.propagate = [_ExporterLog(logging.WARNING)], False
+        log, handler = logging.getLogger("opentelemetry"), _ExporterLog(logging.WARNING)
+        log.handlers, log.propagate = [handler], False
         own: Any = {
             "service.name": "floorgate",
             "service.version": version("floorgate"),
             "process.pid": os.getpid(),
         }
-        limit = _RateSampler()
-        try:
-            self._provider = TracerProvider(
-                None if "OTEL_TRACES_SAMPLER" in variables else ParentBased(limit, limit, limit),
-                Resource.create(own).merge(OTELResourceDetector().detect()),
-                shutdown_on_exit=False,
-            )
-            self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-        except (ValueError, OSError) as error:
-            raise StartError(f"The OTEL_* variables cannot be used: {error}") from error
+        given, limit = OTELResourceDetector().detect(), _RateSampler()
+        self._provider = TracerProvider(
+            None if "OTEL_TRACES_SAMPLER" in variables else ParentBased(limit, limit, limit),
+            Resource.create(own).merge(given),
+            shutdown_on_exit=False,
+        )
+        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        handler.is_started = True
         self._tracer = self._provider.get_tracer("floorgate")
 
     def begin(self, scope: Scope) -> None:
@@ -172,12 +174,27 @@ class _RateSampler(Sampler):
 
 
 class _ExporterLog(logging.Handler):
-    """The log of the exporter, which has a line for each attempt: one a minute is passed on."""
+    """The log of OpenTelemetry: at the start, what it does not understand and would ignore.
 
+    Later, the exporter has a line for each attempt: one a minute is passed on.
+    """
+
+    is_started = False
     _quiet_until = 0.0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass a line on, unless there was one a moment ago."""
-        if time.monotonic() >= self._quiet_until:
+        """Pass a line of the exporter on, unless there was one a moment ago.
+
+        Raises ValueError at the start, without values: a header is a secret.
+        """
+        if not self.is_started:
+            arguments = iter(record.args or ())
+            raise ValueError(re.sub("%[a-z]", lambda _: _name(next(arguments)), record.msg))
+        is_of_clients = not record.name.startswith(("opentelemetry.sdk", "opentelemetry.exporter"))
+        if not is_of_clients and time.monotonic() >= self._quiet_until:
             self._quiet_until = time.monotonic() + LOG_SECONDS
             _logger.warning("Traces are not exported: %s", record.getMessage())
+
+
+def _name(argument: object) -> str:
+    return str(argument) if str(argument).startswith("OTEL_") else "…"
