@@ -178,12 +178,11 @@ def update(
     }
 
     async def work(database: driver.Database) -> tuple[dict[str, Any], list[str]]:
-        from storage.administration import api_keys
-
-        id = await find_key_id(database, key_id)
+        id = (await find_key(database, key_id)).id
         await _execute(database, UPDATE_KEY, {**variables, "id": id})
-        [changed] = await api_keys.list_keys_by_prefix(database, id, 1)
-        return _describe_key(changed), await _build_asset_notes(database, (*assets, *added))
+        return _describe_key(await find_key(database, id)), await _build_asset_notes(
+            database, (*assets, *added)
+        )
 
     changed, notes = run_with_database(settings, work, needs=OPERATIONS, writes=True)
     print_notes(notes)
@@ -215,13 +214,8 @@ def rotate(
     """
 
     async def work(database: driver.Database) -> tuple[dict[str, Any], list[str]]:
-        from storage.administration import api_keys
-
-        variables = {
-            "id": await find_key_id(database, key_id),
-            "overlapSeconds": overlap,
-            "expires": expires,
-        }
+        found = await find_key(database, key_id)
+        variables = {"id": found.id, "overlapSeconds": overlap, "expires": expires}
         payload = (await _execute(database, ROTATE_KEY, variables))["rotateApiKey"]
         new, old = payload["apiKey"], payload["replaced"]
         rotated = {
@@ -231,8 +225,7 @@ def rotate(
             "replaced_id": old["id"],
             "replaced_expires_at": old["expires_at"],
         }
-        [record] = await api_keys.list_keys_by_prefix(database, rotated["id"], 1)
-        return rotated, await _build_asset_notes(database, record.asset_ids or ())
+        return rotated, await _build_asset_notes(database, found.asset_ids or ())
 
     rotated, notes = run_with_database(settings, work, needs=OPERATIONS, writes=True)
     print_notes(notes)
@@ -257,7 +250,7 @@ def revoke(key_id: str, settings: Settings) -> None:
     """
 
     async def work(database: driver.Database) -> str:
-        id = await find_key_id(database, key_id)
+        id = (await find_key(database, key_id)).id
         await _execute(database, REVOKE_KEY, {"id": id})
         return id
 
@@ -298,8 +291,8 @@ MIN_PREFIX_CHARACTERS = 8
 MAX_CANDIDATES = 10
 
 
-async def find_key_id(database: driver.Database, text: str) -> str:
-    """Return the id that is this text, or else the only one that begins so.
+async def find_key(database: driver.Database, text: str) -> ApiKey:
+    """Return the key with this id, or else the only one with an id that begins so.
 
     Raises ClickException, which says what is right.
     """
@@ -307,7 +300,7 @@ async def find_key_id(database: driver.Database, text: str) -> str:
 
     found = await api_keys.list_keys_by_prefix(database, text, MAX_CANDIDATES + 1)
     if found and found[0].id == text:
-        return text
+        return found[0]
     if len(text) < MIN_PREFIX_CHARACTERS:
         raise click.ClickException(
             f"There is no key with the id {text!r}: give a whole id of `floorgate keys list`, or at"
@@ -327,7 +320,7 @@ async def find_key_id(database: driver.Database, text: str) -> str:
         raise click.ClickException(
             f"Several keys have ids that begin with {text!r}: {candidates}{more}"
         )
-    return found[0].id
+    return found[0]
 
 
 async def complete_key_id(database: driver.Database, text: str | None) -> str | None:
@@ -338,7 +331,7 @@ async def complete_key_id(database: driver.Database, text: str | None) -> str | 
     is_prefix = text is not None and len(text) >= MIN_PREFIX_CHARACTERS
     if text is None or not is_prefix or not await api_keys.list_keys_by_prefix(database, text, 1):
         return text
-    return await find_key_id(database, text)
+    return (await find_key(database, text)).id
 
 
 def _print_key(created: dict[str, Any], *, as_json: bool) -> None:

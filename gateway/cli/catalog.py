@@ -180,8 +180,6 @@ def import_(
     asset_ids: tuple[str, ...],
     force_drawings: bool,
     mapping: Path | None,
-    max_removals: RemovalLimit | None,
-    undo_path: Path | None,
     **values: Any,
 ) -> None:
     """Load catalog bundles: all of them, or nothing if any is invalid.
@@ -189,22 +187,19 @@ def import_(
     A bundle is a JSON object or newline-delimited JSON, or a spreadsheet (.xlsx, .xls, .ods, .csv,
     .tsv), gzipped or not; - reads JSON from standard input.
     """
-    for option, is_given in (("--asset", asset_ids), ("--max-removals", max_removals)):
+    for option, is_given in (("--asset", asset_ids), ("--max-removals", values["max_removals"])):
         if is_given and not sync:
             raise click.UsageError(f"{option} needs --sync")
     if merge and sync:
         raise click.UsageError("--merge excludes --sync, which needs whole records")
     from gateway.cli.changes import make_changes
     from storage.importing.change_plan import ChangeRequest
-    from storage.importing.removals import RemovalLimit
 
     request = ChangeRequest(
         force_drawings=force_drawings,
         merges=merge,
         mirrors=sync,
         asset_ids=frozenset(asset_ids) if asset_ids else None,
-        limit=max_removals or RemovalLimit(),
-        undo_path=undo_path,
     )
     make_changes(with_mapping(paths, mapping), request, removes=sync, **values)
 
@@ -215,13 +210,7 @@ def import_(
 @NETWORKS_OPTION
 @with_change_options
 @with_storage
-def remove(
-    kind: str,
-    ids: tuple[str, ...],
-    max_removals: RemovalLimit | None,
-    undo_path: Path | None,
-    **values: Any,
-) -> None:
+def remove(kind: str, ids: tuple[str, ...], **values: Any) -> None:
     """Remove records and all that depends on them: all of it, or nothing. Shows what, and asks.
 
     KIND is a kind of record, such as unit. An ID of a kind that several fields identify has these
@@ -231,12 +220,7 @@ def remove(
     from storage.importing.change_plan import ChangeRequest
     from storage.importing.removals import RemovalLimit
 
-    request = ChangeRequest(
-        removed_kind=kind,
-        removed_keys=ids,
-        limit=max_removals or RemovalLimit(None),
-        undo_path=undo_path,
-    )
+    request = ChangeRequest(removed_kind=kind, removed_keys=ids, limit=RemovalLimit(None))
     make_changes((), request, removes=True, **values)
 
 

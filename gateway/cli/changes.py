@@ -26,6 +26,7 @@ from storage.errors import RemovalRefusedError
 from storage.importing import change_plan
 from storage.importing.batches import STANDARD_INPUT, BundleSource
 from storage.importing.import_bundles import ImportSummary
+from storage.importing.removals import RemovalLimit
 from storage.mongo import driver
 from storage.store import Store
 
@@ -46,6 +47,8 @@ def make_changes(
     removes: bool,
     dry_run: bool,
     yes: bool,
+    max_removals: RemovalLimit | None,
+    undo_path: Path | None,
     plan_path: Path | None,
     as_json: bool,
 ) -> None:
@@ -54,10 +57,10 @@ def make_changes(
     What `removes` records is shown first, and at a terminal what changes them; it asks, and then
     makes only what it has shown.
     """
-    wanted_undo = request.undo_path
+    request = request._replace(limit=max_removals or request.limit, undo_path=undo_path)
     can_ask = sys.stdin.isatty() and STANDARD_INPUT not in paths  # else it is a bundle
     is_shown = not dry_run and (removes or can_ask)
-    if is_shown and request.undo_path is None:
+    if is_shown and undo_path is None:
         now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
         request = request._replace(undo_path=Path(f"floorgate-undo-{now}.ndjson"))
     echo = partial(click.echo, err=as_json)
@@ -100,9 +103,9 @@ def make_changes(
         keep_plan()
     if dry_run and not as_json:
         _print_plan(summary, plan_path, echo)
-    if wanted_undo is not None and summary.undo is None:
+    if undo_path is not None and summary.undo is None:
         reason = "a dry run changes nothing" if dry_run else "nothing is changed or removed"
-        summary.notes.append(f"{wanted_undo} is not written: {reason}")
+        summary.notes.append(f"{undo_path} is not written: {reason}")
     _print_result(summary, noted, dry_run=dry_run, as_json=as_json)
 
 

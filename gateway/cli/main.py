@@ -4,7 +4,7 @@ import importlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -108,8 +108,14 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. Exit status 1: invalid input or environment; 2: wrong usage."""
-        with _print_errors_as_json() if ctx.meta[AS_JSON] else nullcontext(), _translate_errors():
-            return super().invoke(ctx)
+        try:
+            with _translate_errors():
+                return super().invoke(ctx)
+        except (click.ClickException, click.Abort) as error:
+            if ctx.meta[AS_JSON]:
+                _print_as_json(error)
+                raise click.exceptions.Exit(getattr(error, "exit_code", 1)) from error
+            raise
 
 
 def import_command(name: str) -> click.Command:
@@ -119,24 +125,17 @@ def import_command(name: str) -> click.Command:
     return command
 
 
-@contextmanager
-def _print_errors_as_json() -> Iterator[None]:
-    try:
-        yield
-    except (click.ClickException, click.Abort) as error:
-        sentence, status = "Aborted", 1
-        if isinstance(error, click.ClickException):
-            sentence, status = error.format_message(), error.exit_code
-        parts = getattr(error.__cause__, "parts", None) or [sentence]
-        errors = [
-            {"place": part.place, "message": part.message}
-            if hasattr(part, "place")
-            else {"message": str(part)}
-            for part in parts
-        ]
-        count = getattr(error.__cause__, "total", len(errors))
-        click.echo(json.dumps({"errors": errors, "error_count": count}))
-        raise click.exceptions.Exit(status) from error
+def _print_as_json(error: click.ClickException | click.Abort) -> None:
+    sentence = error.format_message() if isinstance(error, click.ClickException) else "Aborted"
+    parts = getattr(error.__cause__, "parts", None) or [sentence]
+    errors = [
+        {"place": part.place, "message": part.message}
+        if hasattr(part, "place")
+        else {"message": str(part)}
+        for part in parts
+    ]
+    count = getattr(error.__cause__, "total", len(errors))
+    click.echo(json.dumps({"errors": errors, "error_count": count}))
 
 
 @contextmanager
