@@ -1,14 +1,13 @@
 """Metrics: what each worker counts, and the sum that Prometheus is shown.
 
-A worker counts in plain integers, whether or not anybody asks, and a thread of it sends a snapshot
-when the supervisor is asked (`gateway/server/metrics_server.py`), and when the worker ends. Only
-the supervisor formats. See "Metrics" in docs/operation.md.
+A worker counts in plain integers, whether or not anybody asks. If metrics are served, a thread of
+it writes a snapshot to shared memory once a second, which the supervisor reads and formats
+(`gateway/server/metrics_server.py`). See "Metrics" in docs/operation.md.
 """
 
 import contextlib
 import os
 import resource
-import socket
 import struct
 import threading
 import time
@@ -20,6 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import msgspec
+
+from storage.mongo.shared_memory import allocate
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -38,10 +39,10 @@ BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 
 
 class Family(NamedTuple):
-    """What a metric means."""
+    """A metric: its kind, its labels, and what it counts or measures."""
 
     kind: str
-    """A counter, a gauge, or a histogram."""
+    """It is a counter, a gauge, or a histogram."""
     labels: tuple[str, ...]
     meaning: str
 
@@ -93,11 +94,11 @@ MAX_OPERATIONS = 1_000
 """Names of operations that are counted on their own."""
 MAX_NAME_CHARACTERS = 200
 OTHER = "other"
-"""What operations are counted as that a client has named, and those beyond the bounds."""
+"""Operations that a client has named have this name here, and so have those beyond the bounds."""
 SUBSCRIPTION = "subscription"
 """Subscriptions and WebSockets are counted as this: they may last for hours."""
 NO_OPERATION = "none"
-"""What requests are counted as that no endpoint was found for."""
+"""Requests have this name here if no endpoint was found for them."""
 
 
 class Counters:
@@ -181,50 +182,83 @@ def _add(one: Histogram, other: Histogram) -> Histogram:
 
 
 counters = Counters()
-"""Those of this process."""
+"""This process counts here."""
 
 
-# The way of a snapshot from a worker to the supervisor: a byte asks, and its length is before it.
+# The way of a snapshot from a worker to the supervisor
 
 
-_LENGTH = struct.Struct("!I")
-LENGTH_BYTES = _LENGTH.size
-encode = msgspec.msgpack.encode
-decode = msgspec.msgpack.Decoder(Snapshot).decode
+PERIOD_SECONDS = 1.0
+_HEAD = struct.Struct("=II")
+_PLACE_BYTES = 64 << 20
+"""More than any snapshot has: what is not written to takes no memory."""
+_decoder = msgspec.msgpack.Decoder(Snapshot)
 
 
-def read_length(prefix: bytes) -> int:
-    """Return the length of the snapshot after these LENGTH_BYTES."""
-    length: int = _LENGTH.unpack(prefix)[0]
-    return length
+class SnapshotMemory:
+    """The latest snapshot of each process, in memory that they share.
+
+    A head tells in which of two places it is: it is whole also if the process was killed while it
+    wrote the next one to the other place.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        """Use the memory of `create_shared_memory`."""
+        self._descriptor = descriptor
+
+    def write(self, slot: int, snapshot: Snapshot) -> None:
+        """Replace the snapshot in a slot."""
+        content = msgspec.msgpack.encode(snapshot)
+        place = 3 - self._read_head(slot)[0]
+        os.pwrite(self._descriptor, content, _find_offset(slot, place))
+        os.pwrite(self._descriptor, _HEAD.pack(place, len(content)), _find_offset(slot))
+
+    def read(self, slot: int) -> Snapshot:
+        """Return the snapshot in a slot; an empty one if there is none."""
+        place, length = self._read_head(slot)
+        content = os.pread(self._descriptor, length, _find_offset(slot, place))
+        return _decoder.decode(content) if content else {}
+
+    def _read_head(self, slot: int) -> tuple[int, int]:
+        place, length = _HEAD.unpack(os.pread(self._descriptor, _HEAD.size, _find_offset(slot)))
+        return place or 1, length
+
+
+def _find_offset(slot: int, place: int = 0) -> int:
+    return (3 * slot + place) * _PLACE_BYTES
+
+
+def create_shared_memory(workers: int) -> int:
+    """Return the descriptor of memory for the snapshots of so many workers, and one more."""
+    return allocate("floorgate-metrics", _find_offset(workers + 1))
 
 
 @contextlib.contextmanager
-def answering(channel: socket.socket | None, read: Callable[[], Snapshot]) -> Iterator[None]:
-    """Answer in a thread while the block runs, so that a busy event loop delays no scrape.
+def publishing(
+    write: Callable[[Snapshot], None] | None, read: Callable[[], Snapshot]
+) -> Iterator[None]:
+    """Write a snapshot once a second while the block runs, and at its end.
 
-    A last snapshot is sent at the end.
+    A thread does it, so that a busy event loop delays none.
     """
-    if channel is None:
+    if write is None:
         yield
         return
-    thread = threading.Thread(target=_answer, args=(channel, read), name="metrics", daemon=True)
+    is_over = threading.Event()
+
+    def publish() -> None:
+        is_last = False
+        while not is_last:
+            is_last = is_over.wait(PERIOD_SECONDS)
+            write(read())
+
+    thread = threading.Thread(target=publish, name="metrics", daemon=True)
     thread.start()
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):
-            channel.shutdown(socket.SHUT_RD)
+        is_over.set()
         thread.join(timeout=1)
-
-
-def _answer(channel: socket.socket, read: Callable[[], Snapshot]) -> None:
-    with channel, contextlib.suppress(OSError):
-        is_asked = True
-        while is_asked:
-            is_asked = bool(channel.recv(1))
-            content = encode(read())
-            channel.sendall(_LENGTH.pack(len(content)) + content)
 
 
 # The sum of all workers, and its format

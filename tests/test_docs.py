@@ -305,7 +305,7 @@ LIMITS = {
     """,
     "operation.md": """
         gateway.metrics: MAX_OPERATIONS
-        gateway.server.metrics_server: MAX_CONNECTIONS CONNECTION_SECONDS
+        gateway.server.metrics_server: MAX_CONNECTIONS REQUEST_SECONDS
         gateway.server.admission: MAX_ARRIVING_BYTES MAX_KEYLESS_IN_FLIGHT
         gateway.server.http_connection: MAX_DELAYED_SECONDS
         gateway.server.config: MAX_LONG_TASK_SECONDS

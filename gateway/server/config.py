@@ -188,7 +188,7 @@ class WorkerOrders(NamedTuple):
     slot: CounterSlot
     arrivals: int
     metrics: int | None = None
-    """The socket on which the worker is asked for its metrics; None from a release without."""
+    """Memory that the worker writes its metrics to; None if they are not served."""
 
 
 def max_stop_seconds(server_config: ServerConfig) -> int:

@@ -74,25 +74,17 @@ def serve(
             None if is_check else server_config.log_file,
         )
         if predecessor is not None and predecessor.is_check:
-            _check_start(server_config, predecessor, fixed_options, workers, metrics_address)
+            _check_start(server_config, predecessor, fixed_options, workers)
             return 0
         with ExitStack() as stack:
             listeners = listeners or get_listeners(predecessor, host, port)
             for listener in listeners:
                 stack.enter_context(listener)
             url = _format_url(server_config, host, listeners[0].getsockname()[1])
-            metrics_server = None
-            if metrics_address is not None:
-                from gateway.server.metrics_server import MetricsServer  # it takes memory
-
-                shared = metrics_listeners or get_metrics_listeners(predecessor, metrics_address)
-                metrics_server = MetricsServer(
-                    shared, predecessor.metrics_totals if predecessor else None
-                )
-                _logger.info(
-                    "Metrics are served on http://%s/metrics",
-                    _format_address(*shared[0].getsockname()[:2]),
-                )
+            shown = metrics_listeners or get_metrics_listeners(predecessor, metrics_address)
+            if shown:
+                address = _format_address(*shown[0].getsockname()[:2])
+                _logger.info("Metrics are served on http://%s/metrics", address)
             return Supervisor(
                 server_config,
                 listeners,
@@ -100,7 +92,7 @@ def serve(
                 on_ready=lambda: on_ready(url),
                 fixed_options=fixed_options,
                 predecessor=predecessor,
-                metrics_server=metrics_server,
+                metrics_listeners=shown,
             ).run()
     except (StartError, TlsError) as error:
         logging.shutdown()  # flush, so that the error is the last line
@@ -113,7 +105,6 @@ def _check_start(
     predecessor: Handover,
     fixed_options: Mapping[str, str],
     workers: int,
-    metrics_address: str | None,
 ) -> None:
     """Raise StartError or TlsError if this program cannot take over from another."""
     from gateway.server import tls  # only here: a supervisor takes less memory without
@@ -128,9 +119,6 @@ def _check_start(
         os.close(descriptor)
     if server_config.log_file is not None:
         logs.check_log_file(server_config.log_file)
-    if not predecessor.metrics_listeners:
-        for listener in get_metrics_listeners(predecessor, metrics_address):
-            listener.close()
     server_config.create_application(SharedMemory.for_single_process())
     if server_config.certificate is not None:  # the application may have created it
         certificate, key = server_config.certificate
@@ -152,10 +140,10 @@ def get_metrics_listeners(predecessor: Handover | None, address: str | None) -> 
 
     Raises StartError.
     """
+    if predecessor is not None:
+        return [socket.socket(fileno=descriptor) for descriptor in predecessor.metrics_listeners]
     if address is None:
         return []
-    if predecessor is not None and predecessor.metrics_listeners:
-        return [socket.socket(fileno=descriptor) for descriptor in predecessor.metrics_listeners]
     host, _, port = address.rpartition(":")
     try:
         return open_listeners(host.strip("[]"), int(port))

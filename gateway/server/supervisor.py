@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gateway import rate_limits
+from gateway import metrics, rate_limits
 from gateway.errors import StartError
 from gateway.server import logs
 from gateway.server.config import (
@@ -37,7 +37,7 @@ from storage.mongo.shared_memory import CounterSlot
 
 if TYPE_CHECKING:
     from gateway.server.metrics_server import MetricsServer
-    from gateway.server.stand_in import StandIn
+    from gateway.server.plain_server import PlainServer
 
 # What systemd passes to a service, and what a service tells it (sd_listen_fds, sd_notify).
 
@@ -119,8 +119,6 @@ class WorkerState(msgspec.Struct):
     pid: int
     channel: int
     slot: int
-    metrics: int | None = None
-    """None for a worker of a release without metrics."""
 
 
 class Handover(msgspec.Struct):
@@ -141,8 +139,8 @@ class Handover(msgspec.Struct):
     signals: list[int] = []
     """The signals that the previous program has received and not handled."""
     metrics_listeners: list[int] = []
-    metrics_totals: int | None = None
-    """A file of `MetricsServer`."""
+    metrics: int | None = None
+    """The memory of metrics, if they are served."""
     is_check: bool = False
     """True if to check only if this program could take over."""
 
@@ -150,15 +148,13 @@ class Handover(msgspec.Struct):
     def descriptors(self) -> list[int]:
         """All that stay open from one program to the next."""
         channels = [worker.channel for worker in self.workers]
-        optional = [self.metrics_totals, *(worker.metrics for worker in self.workers)]
-        used = [each for each in optional if each is not None]
-        needed = [*self.listeners, *channels, self.write_counter, self.arrivals]
-        return needed + self.metrics_listeners + used
+        memory = filter(None, [self.write_counter, self.arrivals, self.metrics])
+        return [*self.listeners, *self.metrics_listeners, *channels, *memory]
 
     def check_options(self, fixed_options: Mapping[str, str], workers: int) -> None:
         """Raise StartError if a program with these options cannot take over."""
         for option, value in fixed_options.items():
-            before = self.fixed_options.get(option, value)
+            before = self.fixed_options.get(option, "none")
             if value != before:
                 raise StartError(
                     f"{option} cannot change from {before} to {value} while the service runs:"
@@ -327,13 +323,11 @@ class SupervisedWorker:
         process: "subprocess.Popen[bytes] | AdoptedProcess",
         channel: socket.socket,
         slot_number: int,
-        metrics_channel: socket.socket | None,
         message: bytes = b"",
     ) -> None:
         self.process = process
         self.channel = channel
         self.slot_number = slot_number
-        self.metrics_channel = metrics_channel
         self.message = message
         channel.setblocking(False)
 
@@ -344,21 +338,20 @@ class SupervisedWorker:
         listeners: Sequence[socket.socket],
         slot: CounterSlot,
         arrivals_fd: int,
+        metrics_fd: int | None,
     ) -> "SupervisedWorker":
         """Start a worker in a session of its own, which the terminal's Ctrl-C does not reach."""
         channel, worker_end = socket.socketpair()
-        metrics_channel, metrics_end = socket.socketpair()
         descriptors = [listener.fileno() for listener in listeners]
-        with worker_end, metrics_end:
-            ends = worker_end.fileno(), metrics_end.fileno()
-            orders = WorkerOrders(
-                server_config, descriptors, ends[0], slot, arrivals_fd, metrics=ends[1]
-            )
+        with worker_end:
+            end = worker_end.fileno()
+            orders = WorkerOrders(server_config, descriptors, end, slot, arrivals_fd, metrics_fd)
+            memory = filter(None, [slot.descriptor, arrivals_fd, metrics_fd])
             process = subprocess.Popen(
                 [sys.executable, "-P", "-c", WORKER_PROGRAM],
                 stdin=subprocess.PIPE,
                 stdout=sys.stderr.fileno(),  # standard output carries only the `ready` line
-                pass_fds=[*descriptors, *ends, slot.descriptor, arrivals_fd],
+                pass_fds=[*descriptors, end, *memory],
                 start_new_session=True,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             )
@@ -367,14 +360,13 @@ class SupervisedWorker:
         # is reaped like any other.
         with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
             pipe.write(pickle.dumps(orders))
-        return cls(process, channel, slot.number, metrics_channel)
+        return cls(process, channel, slot.number)
 
     @classmethod
     def adopt(cls, state: WorkerState) -> "SupervisedWorker":
         """Return a worker that serves, and was started by the previous program."""
         process, channel = AdoptedProcess(state.pid), socket.socket(fileno=state.channel)
-        metrics_channel = None if state.metrics is None else socket.socket(fileno=state.metrics)
-        return cls(process, channel, state.slot, metrics_channel, READY_MESSAGE)
+        return cls(process, channel, state.slot, READY_MESSAGE)
 
     @property
     def is_ready(self) -> bool:
@@ -435,11 +427,11 @@ class Supervisor:
         on_ready: Callable[[], None],
         fixed_options: Mapping[str, str] | None = None,
         predecessor: Handover | None = None,
-        metrics_server: "MetricsServer | None" = None,
+        metrics_listeners: Sequence[socket.socket] = (),
     ) -> None:
-        self._metrics_server = metrics_server
         self._server_config = server_config
         self._listeners = listeners
+        self._metrics_listeners = metrics_listeners
         self._on_ready = on_ready
         self._fixed_options = dict(fixed_options or {})
         self._predecessor = predecessor
@@ -456,20 +448,29 @@ class Supervisor:
         self._retired_at = 0.0
         self._reload_requested = False
         self._check: ProgramCheck | None = None
-        self._stand_in: StandIn | None = None
+        self._stand_in: PlainServer | None = None
+        self._metrics_server: MetricsServer | None = None
         if predecessor is None:
             self._slots = max(MIN_SLOTS, 2 * workers)
             self._write_counter_fd = shared_memory.create_shared_memory(self._slots)
             self._arrivals_fd = rate_limits.create_shared_memory()
+            has_metrics = bool(metrics_listeners)
+            self._metrics_fd = metrics.create_shared_memory(self._slots) if has_metrics else None
         else:
             self._slots = predecessor.slots
             self._write_counter_fd = predecessor.write_counter
             self._arrivals_fd = predecessor.arrivals
+            self._metrics_fd = predecessor.metrics
             for state in predecessor.workers:
                 self._previous.append(SupervisedWorker.adopt(state))
-                self._watch_channel(self._previous[-1])
-        if metrics_server is not None:
-            metrics_server.start(self._count_workers)
+                self._selector.register(self._previous[-1].channel, selectors.EVENT_READ)
+        if self._metrics_fd is not None:
+            from gateway.server import metrics_server  # only here: it takes memory
+
+            memory = metrics.SnapshotMemory(self._metrics_fd)
+            self._metrics_server = metrics_server.MetricsServer(
+                metrics_listeners, memory, self._slots, self._count_workers
+            )
 
     @property
     def _all_workers(self) -> list[SupervisedWorker]:
@@ -526,9 +527,9 @@ class Supervisor:
             self._stand_in = None
         elif self._stand_in is None and not serves and (self._is_complete or self._predecessor):
             try:
-                from gateway.server.stand_in import StandIn  # only here: it takes memory
+                from gateway.server.stand_in import start_stand_in  # only here: it takes memory
 
-                self._stand_in = StandIn(self._server_config, self._listeners)
+                self._stand_in = start_stand_in(self._server_config, self._listeners)
             except Exception as error:  # as for lack of memory: workers matter more
                 _logger.error("Requests cannot be answered: %s", error)
 
@@ -545,15 +546,10 @@ class Supervisor:
         number = next(number for number in range(self._slots) if number not in taken)
         slot = shared_memory.CounterSlot(self._write_counter_fd, number)
         worker = SupervisedWorker.start(
-            self._server_config, self._listeners, slot, self._arrivals_fd
+            self._server_config, self._listeners, slot, self._arrivals_fd, self._metrics_fd
         )
         self._workers.append(worker)
-        self._watch_channel(worker)
-
-    def _watch_channel(self, worker: SupervisedWorker) -> None:
         self._selector.register(worker.channel, selectors.EVENT_READ)
-        if self._metrics_server is not None and worker.metrics_channel is not None:
-            self._metrics_server.add(worker.process.pid, worker.metrics_channel)
 
     def _seconds_until_due(self) -> float | None:
         """Return the time until a dead worker is replaced, or a retired one or a check is killed.
@@ -578,7 +574,7 @@ class Supervisor:
         for worker in [each for each in self._all_workers if each.has_exited]:
             self._selector.unregister(worker.channel)
             if self._metrics_server is not None:
-                self._metrics_server.remove(worker.process.pid, self._find_exit_reason(worker))
+                self._metrics_server.remove(worker.slot_number, self._find_exit_reason(worker))
             if worker in self._retired:
                 self._retired.remove(worker)
             elif worker in self._previous:
@@ -678,12 +674,7 @@ class Supervisor:
             fixed_options=self._fixed_options,
             listeners=[listener.fileno() for listener in self._listeners],
             workers=[
-                WorkerState(
-                    worker.process.pid,
-                    worker.channel.fileno(),
-                    worker.slot_number,
-                    (worker.metrics_channel and worker.metrics_channel.fileno()) or None,
-                )
+                WorkerState(worker.process.pid, worker.channel.fileno(), worker.slot_number)
                 for worker in self._workers
                 if worker.is_ready
             ],
@@ -692,7 +683,8 @@ class Supervisor:
             write_counter=self._write_counter_fd,
             arrivals=self._arrivals_fd,
             memory_bytes=measure_shared_memory(self._write_counter_fd, self._arrivals_fd),
-            metrics_listeners=self._metrics_server.descriptors if self._metrics_server else [],
+            metrics_listeners=[listener.fileno() for listener in self._metrics_listeners],
+            metrics=self._metrics_fd,
         )
 
     def _replace_program(self, signals: socket.socket) -> None:
@@ -703,7 +695,7 @@ class Supervisor:
         self._stop_stand_in()
         handover = self._build_handover()
         if self._metrics_server is not None:
-            handover.metrics_totals = self._metrics_server.write_totals()
+            self._metrics_server.save()
         logging.shutdown()  # write the waiting lines
         try:
             replace_program(handover, lambda: _read_signals(signals))

@@ -283,11 +283,11 @@ def run_worker(
     shared: SharedMemory,
     on_ready: Callable[[], None],
     on_long_tasks: Callable[[], None] = lambda: None,
-    metrics_channel: socket.socket | None = None,
+    write_metrics: Callable[[metrics.Snapshot], None] | None = None,
 ) -> int:
     """Serve until SIGTERM, SIGINT or `RETIRE_SIGNAL`, drain, and return 0.
 
-    The metrics of the process are sent on `metrics_channel` when it is asked, and at the end.
+    `write_metrics` is called in a thread once a second, and at the end.
     After `RETIRE_SIGNAL`, long tasks may take longer than draining: `on_long_tasks` is called then.
     Returns `EXIT_FORCED` on a second SIGINT. Must run in the main thread. Raises StartError if the
     application cannot start.
@@ -310,7 +310,7 @@ def run_worker(
         raise _to_start_error(error) from error
     try:
         with (
-            metrics.answering(metrics_channel, server.read_metrics),
+            metrics.publishing(write_metrics, server.read_metrics),
             asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
         ):
             runner.run(server.serve(listeners))
@@ -365,10 +365,11 @@ def main() -> None:
     channel = socket.socket(fileno=orders.channel)
     channel.set_inheritable(False)
     threading.Thread(target=_exit_with_parent, args=(channel, server_config), daemon=True).start()
-    metrics_channel = None if orders.metrics is None else socket.socket(fileno=orders.metrics)
-    if metrics_channel is not None:
-        metrics_channel.set_inheritable(False)
     listeners = [socket.socket(fileno=descriptor) for descriptor in orders.listeners]
+    write_metrics = None
+    if orders.metrics is not None:
+        memory = metrics.SnapshotMemory(orders.metrics)
+        write_metrics = functools.partial(memory.write, orders.slot.number)
     shared = SharedMemory(WriteCounter.attach(orders.slot), ArrivalTables.attach(orders.arrivals))
     try:
         logs.configure_logging(
@@ -380,7 +381,7 @@ def main() -> None:
             shared,
             lambda: channel.sendall(READY_MESSAGE),
             lambda: channel.sendall(LONG_TASKS_MESSAGE),
-            metrics_channel,
+            write_metrics,
         )
     except StartError as error:
         channel.sendall(str(error).encode())

@@ -3,9 +3,11 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -21,7 +23,10 @@ from gateway.metrics import (
     OTHER,
     Counters,
     Snapshot,
+    SnapshotMemory,
     Total,
+    create_shared_memory,
+    publishing,
 )
 from resolvers.request.caller import Caller
 from resolvers.request.context import (
@@ -36,7 +41,7 @@ from storage.mongo.spans import Command
 from tests.doc_pages import page, section
 from tests.fixtures import World, open_database
 from tests.gateway.floorgate_process import FastPathServer, serve_with_fast_path
-from tests.waiting import TIMEOUT_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 REGISTERED = "query Registered { units(perPage: 1) { data { id } } }"
 Requests = dict[tuple[str, str, str], float]
@@ -60,6 +65,17 @@ async def served(
         await register_documents(database, [TrustedDocument(ids=ids, text=REGISTERED)])
     async with serve_with_fast_path(own_world.settings(), monkeypatch) as served:
         yield served
+
+
+@pytest.fixture
+def memory() -> Iterator[SnapshotMemory]:
+    descriptor = create_shared_memory(2)
+    yield SnapshotMemory(descriptor)
+    os.close(descriptor)
+
+
+def admitted(count: int) -> Snapshot:
+    return {"requests_admitted_total": {(): count}}
 
 
 def requests_of(counted: Counters) -> Requests:
@@ -132,7 +148,7 @@ async def test_a_rejected_request_is_counted_with_its_limit(
 
 
 async def test_a_gateway_knows_all_but_what_its_server_and_supervisor_do(
-    served: FastPathServer, own_world: World, counted: Counters
+    served: FastPathServer, own_world: World, counted: Counters, memory: SnapshotMemory
 ) -> None:
     async with served.connect(own_world.keys.full) as connection:
         for _ in range(2):
@@ -140,7 +156,8 @@ async def test_a_gateway_knows_all_but_what_its_server_and_supervisor_do(
     snapshot = counted.read() | served.gateway.read_metrics()
     missing = FAMILIES.keys() - snapshot.keys()
     assert missing == {"connections", "workers", "worker_exits_total", "build_info"}
-    assert metrics.decode(metrics.encode(snapshot)) == snapshot
+    memory.write(1, snapshot)
+    assert memory.read(1) == snapshot
     hits = snapshot["cache_hits_total"]
     assert hits["responses",] == served.gateway.state.response_cache.counters.hits >= 1  # type: ignore[union-attr]
     section_of_docs = section(page("operation.md"), "## Metrics")
@@ -233,6 +250,38 @@ def test_what_another_release_counts_is_taken_as_far_as_it_is_known() -> None:
         "event_loop_lag_seconds": {(): [1.0, 2.0]},
     }
     assert parse(format_text(other)) == {("floorgate_requests_admitted_total",): 2}
+
+
+def test_a_slot_has_the_latest_snapshot_of_its_process(memory: SnapshotMemory) -> None:
+    assert [memory.read(slot) for slot in range(3)] == [{}] * 3
+    for count in range(1, 4):
+        memory.write(1, admitted(count))
+        assert [memory.read(slot) for slot in range(3)] == [{}, admitted(count), {}]
+    memory.write(1, {})
+    assert memory.read(1) == {}
+
+
+def test_a_snapshot_that_was_not_written_to_its_end_leaves_the_one_before(
+    memory: SnapshotMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.write(0, admitted(1))
+    memory.write(0, admitted(2))
+    with monkeypatch.context() as patch, pytest.raises(InterruptedError):
+        patch.setattr("gateway.metrics.os.pwrite", write_half)
+        memory.write(0, admitted(3))
+    assert memory.read(0) == admitted(2)
+
+
+def write_half(descriptor: int, content: bytes, offset: int, pwrite: Any = os.pwrite) -> None:
+    pwrite(descriptor, content[: len(content) // 2], offset)
+    raise InterruptedError
+
+
+def test_the_last_snapshot_is_written_at_the_end(memory: SnapshotMemory) -> None:
+    counts = iter(range(1_000_000))
+    with publishing(partial(memory.write, 0), lambda: admitted(next(counts))):
+        wait_until(lambda: memory.read(0) == admitted(0))
+    assert memory.read(0) == admitted(next(counts) - 1) != admitted(0)
 
 
 def test_commands_are_counted_from_all_threads() -> None:

@@ -14,14 +14,15 @@ from gateway.server.stand_in import MAX_CONNECTIONS, build_body
 from rest.errors import ErrorSource, service_unavailable_error
 from storage.errors import UnavailableCause
 from tests.gateway.server.processes import ServerProcess, Start, get, pid
+from tests.gateway.server.test_metrics_server import ADDRESS, scrape
 from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 NO_WORKER = "No worker is left"
 
 
-def start_without_workers(start: Start, broken: Path, **service: object) -> ServerProcess:
+def start_without_workers(start: Start, broken: Path, **options: object) -> ServerProcess:
     """A service whose only worker was killed, and cannot be replaced while `broken` exists."""
-    running = start(service=service, environment={"SMALL_APP_BROKEN": str(broken)})
+    running = start(environment={"SMALL_APP_BROKEN": str(broken)}, **options)
     worker = pid(running.address)
     broken.touch()
     os.kill(worker, signal.SIGKILL)
@@ -48,9 +49,8 @@ def test_requests_are_answered_503_until_a_worker_serves(
 ) -> None:
     broken = tmp_path / "broken"
     certificate = tuple(map(str, tls.ensure_certificate(tmp_path))) if is_encrypted else None
-    running = start_without_workers(
-        start, broken, certificate=certificate, headers=[("x-service", "floorgate")]
-    )
+    service = {"certificate": certificate, "headers": [("x-service", "floorgate")]}
+    running = start_without_workers(start, broken, metrics_address=ADDRESS, service=service)
     served = len(running.lines("request"))
     for count, path in enumerate(("/v1/units", "/health/live", "/health/ready"), served + 1):
         response = get(running.address + path)
@@ -64,6 +64,7 @@ def test_requests_are_answered_503_until_a_worker_serves(
         line = running.wait_for("request", count)[-1]
         assert (line["request_id"], line["status"]) == (request_id, 503)
         assert line["errors"] == ["RESTARTING"]
+    assert scrape(running)["floorgate_requests_total", "RESTARTING", "none", "503"] == 3
     broken.unlink()
     wait_until(lambda: get(f"{running.address}/pid").status_code == 200)
     assert running.stop()[0] == 0
@@ -84,7 +85,7 @@ def test_a_connection_that_waits_when_a_worker_serves_again_is_answered(
     start: Start, tmp_path: Path
 ) -> None:
     broken = tmp_path / "broken"
-    running = start_without_workers(start, broken, limits={"header_seconds": 3600})
+    running = start_without_workers(start, broken, service={"limits": {"header_seconds": 3600}})
     with connect(running, b"GET /pid HTTP/1.1\r\n") as begun:
         get(f"{running.address}/pid")  # so the one before has been accepted
         broken.unlink()
@@ -97,7 +98,7 @@ def test_connections_are_bounded_in_number_and_the_service_goes_on(
     start: Start, tmp_path: Path
 ) -> None:
     broken = tmp_path / "broken"
-    running = start_without_workers(start, broken, limits={"header_seconds": 1})
+    running = start_without_workers(start, broken, service={"limits": {"header_seconds": 1}})
     with ExitStack() as stack:
         silent = [stack.enter_context(connect(running)) for _ in range(2 * MAX_CONNECTIONS)]
         with connect(running, b"GET /pid HTTP/1.1\r\n\r\n") as client:

@@ -97,6 +97,7 @@ def handover(**given: Any) -> Handover:
     [
         ({"--port": "9000"}, 1, "--port cannot change from 8443 to 9000 while the service runs"),
         ({"--host": "::"}, 1, "--host cannot change"),
+        ({"--later": "x"}, 1, "--later cannot change from none to x"),
         ({}, 29, "--workers can be 28 at most"),
     ],
 )
@@ -104,7 +105,7 @@ def test_what_cannot_change_is_refused_with_a_sentence(
     changed: dict[str, str], workers: int, message: str
 ) -> None:
     given = handover()
-    given.check_options(given.fixed_options, 28)
+    given.check_options({**given.fixed_options, "--later": "none"}, 28)
     with pytest.raises(StartError, match=message):
         given.check_options({**given.fixed_options, **changed}, workers)
 
