@@ -122,17 +122,18 @@ INPUT = "input"
 
 
 def mutation_field(
-    name: str,
     resolver: Callable[..., Awaitable[Any]],
     payload: Any,
     *requirements: Requirement,
     cost: int = 0,
 ) -> Any:
-    """Return the field of a mutation, with an argument of the type `<Name>Input`.
+    """Return the field of a mutation, with an argument of the type `<Name>Input` for the payload
+    `<Name>Payload`.
 
     The payload may be null: then one mutation that fails leaves the payloads of those before it.
     """
-    input_type = build_input_type(f"{name}Input", resolver)
+    name = payload.__name__.replace("Payload", "Input")
+    input_type = build_input_type(name, resolver)
     return resolver_field(_take_input(resolver, input_type), payload, *requirements, cost=cost)
 
 

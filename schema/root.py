@@ -17,6 +17,7 @@ import resolvers.directory
 import resolvers.locations
 import resolvers.maps
 import resolvers.nodes
+from resolvers import administration
 from resolvers.nodes import type_name_of
 from resolvers.request import caller
 from schema import types
@@ -90,93 +91,74 @@ class Query:
         resolvers.changes.list_changes, types.ChangeBatch | None, caller.FOLLOW_CHANGES
     )
     api_keys = resolver_field(
-        resolvers.administration.api_keys.list_api_keys, types.Page[types.ApiKey], caller.ADMINISTER
+        administration.api_keys.list_api_keys, types.Page[types.ApiKey], caller.ADMINISTER
     )
     endpoints = resolver_field(
-        resolvers.administration.endpoints.list_saved_endpoints,
+        administration.endpoints.list_saved_endpoints,
         types.Page[types.Endpoint],
         caller.READ_ENDPOINTS,
     )
     audit_log = resolver_field(
-        resolvers.administration.audit.list_audit_log,
-        types.Page[types.AuditRecord],
-        caller.ADMINISTER,
+        administration.audit.list_audit_log, types.Page[types.AuditRecord], caller.ADMINISTER
     )
 
 
 @strawberry.type(description="Operations that change the directory.")
 class Mutation:
     assign_unit_attributes = mutation_field(
-        "AssignUnitAttributes",
         resolvers.attributes.assign_attributes,
         types.AssignUnitAttributesPayload,
         caller.WRITE_ATTRIBUTES,
     )
     unassign_unit_attributes = mutation_field(
-        "UnassignUnitAttributes",
         resolvers.attributes.unassign_attributes,
         types.UnassignUnitAttributesPayload,
         caller.WRITE_ATTRIBUTES,
     )
     import_catalog = mutation_field(
-        "ImportCatalog",
-        resolvers.administration.imports.import_catalog_text,
+        administration.imports.import_catalog_text,
         types.ImportCatalogPayload,
         caller.ADMINISTER,
         cost=types.PROCESS_COST,
     )
     remove_records = mutation_field(
-        "RemoveRecords",
-        resolvers.administration.imports.remove_records,
+        administration.imports.remove_records,
         types.RemoveRecordsPayload,
         caller.ADMINISTER,
         cost=types.PROCESS_COST,
     )
     create_api_key = mutation_field(
-        "CreateApiKey",
-        resolvers.administration.api_keys.create_api_key,
-        types.CreateApiKeyPayload,
-        caller.ADMINISTER,
+        administration.api_keys.create_api_key, types.CreateApiKeyPayload, caller.ADMINISTER
     )
     update_api_key = mutation_field(
-        "UpdateApiKey",
-        resolvers.administration.api_keys.update_api_key,
-        types.UpdateApiKeyPayload,
-        caller.ADMINISTER,
+        administration.api_keys.update_api_key, types.UpdateApiKeyPayload, caller.ADMINISTER
     )
     rotate_api_key = mutation_field(
-        "RotateApiKey",
-        resolvers.administration.api_keys.rotate_api_key,
-        types.RotateApiKeyPayload,
-        caller.ADMINISTER,
+        administration.api_keys.rotate_api_key, types.RotateApiKeyPayload, caller.ADMINISTER
     )
     revoke_api_key = mutation_field(
-        "RevokeApiKey",
-        resolvers.administration.api_keys.revoke_api_key,
-        types.RevokeApiKeyPayload,
-        caller.ADMINISTER,
+        administration.api_keys.revoke_api_key, types.RevokeApiKeyPayload, caller.ADMINISTER
     )
     process_map = mutation_field(
-        "ProcessMap",
-        resolvers.administration.imports.process_map,
+        administration.imports.process_map,
         types.ProcessMapPayload,
         caller.ADMINISTER,
         cost=types.PROCESS_COST,
     )
     save_endpoints = resolver_field(
-        resolvers.administration.endpoints.save_endpoints,
+        administration.endpoints.save_endpoints,
         types.SaveEndpointsPayload | None,
         caller.WRITE_ENDPOINTS,
         cost=types.PROCESS_COST,
     )
     remove_endpoints = resolver_field(
-        resolvers.administration.endpoints.remove_endpoints,
+        administration.endpoints.remove_endpoints,
         types.RemoveEndpointsPayload | None,
         caller.WRITE_ENDPOINTS,
         cost=types.PROCESS_COST,
     )
     set_closures = mutation_field(
-        "SetClosures", resolvers.closures.set_closures, types.SetClosuresPayload, caller.CLOSE
+        resolvers.closures.set_closures, types.SetClosuresPayload, caller.CLOSE
     )
 
 

@@ -14,8 +14,6 @@ import strawberry
 from strawberry.scalars import JSON
 from strawberry.types.scalar import ScalarDefinition
 
-import resolvers.administration.api_keys
-import resolvers.administration.imports
 import resolvers.attributes
 import resolvers.changes
 import resolvers.closures
@@ -28,8 +26,7 @@ import resolvers.locations
 import resolvers.maps
 import resolvers.nodes
 import resolvers.routes
-from resolvers.administration import api_keys, audit, endpoints
-from resolvers.administration.imports import PlannedOperation
+from resolvers.administration import api_keys, audit, endpoints, imports
 from resolvers.attributes import MAX_ASSIGNMENTS
 from resolvers.changes import ChangeOperation
 from resolvers.distances import TravelMode
@@ -383,9 +380,7 @@ class Reachable:
         resolvers.routes.list_reachable_units, "list[NearUnit]", cost=NEAREST_COST
     )
     areas = resolver_field(
-        resolvers.routes.list_reachable_areas,
-        "list[ReachableArea]",
-        cost=AREAS_COST,
+        resolvers.routes.list_reachable_areas, "list[ReachableArea]", cost=AREAS_COST
     )
 
 
@@ -463,10 +458,7 @@ class Map(Node):
         cost=MATRIX_COST,
     )
     route = resolver_field(
-        resolvers.routes.find_route,
-        Route | None,
-        caller.CALCULATE_DISTANCES,
-        cost=ROUTE_COST,
+        resolvers.routes.find_route, Route | None, caller.CALCULATE_DISTANCES, cost=ROUTE_COST
     )
     nearest = resolver_field(
         resolvers.routes.find_nearest_locations,
@@ -672,38 +664,19 @@ class ProcessMapPayload:
     )
 
 
-def _api_key_payload(result_type: Any, name: str, **fields: Any) -> Any:
-    return output_type(result_type, name, api_key=ApiKey, **fields)
-
-
-CreateApiKeyPayload = _api_key_payload(
-    resolvers.administration.api_keys.CreatedApiKey, "CreateApiKeyPayload"
+CreateApiKeyPayload = output_type(api_keys.CreatedApiKey, "CreateApiKeyPayload", api_key=ApiKey)
+RotateApiKeyPayload = output_type(
+    api_keys.RotatedApiKey, "RotateApiKeyPayload", api_key=ApiKey, replaced=ApiKey
 )
-RotateApiKeyPayload = _api_key_payload(
-    resolvers.administration.api_keys.RotatedApiKey, "RotateApiKeyPayload", replaced=ApiKey
-)
-UpdateApiKeyPayload = _api_key_payload(
-    resolvers.administration.api_keys.ChangedApiKey, "UpdateApiKeyPayload"
-)
-RevokeApiKeyPayload = _api_key_payload(
-    resolvers.administration.api_keys.ChangedApiKey, "RevokeApiKeyPayload"
-)
+UpdateApiKeyPayload = output_type(api_keys.ChangedApiKey, "UpdateApiKeyPayload", api_key=ApiKey)
+RevokeApiKeyPayload = output_type(api_keys.ChangedApiKey, "RevokeApiKeyPayload", api_key=ApiKey)
 RecordChange = output_type(
-    resolvers.administration.imports.RecordChange, kind=RecordKind, operation=PlannedOperation
+    imports.RecordChange, kind=RecordKind, operation=imports.PlannedOperation
 )
-ChangePlan = output_type(
-    resolvers.administration.imports.ChangePlan,
-    changes=list[RecordChange],  # type: ignore[valid-type]
-)
-ImportCatalogPayload = output_type(
-    resolvers.administration.imports.ImportResult, "ImportCatalogPayload", plan=ChangePlan
-)
-RemoveRecordsPayload = output_type(
-    resolvers.administration.imports.ImportResult, "RemoveRecordsPayload", plan=ChangePlan
-)
+ChangePlan = output_type(imports.ChangePlan, changes=list[RecordChange])  # type: ignore[valid-type]
+ImportCatalogPayload = output_type(imports.ImportResult, "ImportCatalogPayload", plan=ChangePlan)
+RemoveRecordsPayload = output_type(imports.ImportResult, "RemoveRecordsPayload", plan=ChangePlan)
 SaveEndpointsPayload = output_type(
-    endpoints.SavedEndpoints,
-    "SaveEndpointsPayload",
-    endpoints=list[Endpoint],
+    endpoints.SavedEndpoints, "SaveEndpointsPayload", endpoints=list[Endpoint]
 )
 RemoveEndpointsPayload = output_type(endpoints.RemovedEndpoints, "RemoveEndpointsPayload")

@@ -68,7 +68,7 @@ class Query:
 
 @strawberry.type
 class Mutation:
-    rename = mutation_field("Rename", rename, RenamePayload)
+    rename = mutation_field(rename, RenamePayload)
 
 
 SCHEMA = strawberry.Schema(query=Query, mutation=Mutation)
