@@ -126,6 +126,7 @@ class Gateway(Application):
             settings.requests_per_key,
             self._is_known_key,
             RateLimiter(settings.rate_limit, settings.rate_burst, shared.arrivals.addresses),
+            lambda key: None if self.state is None else self.state.key_cache.find_key_id(key),
         )
         self.streams = Streams(settings.streams, settings.streams_per_key)
         self.documents = DocumentSource(

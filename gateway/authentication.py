@@ -141,6 +141,7 @@ class Authenticator:
             raise missing_key_error()
         record = key_cache.get_cached_key(key.digest)
         if record is None:
+            scope[SCOPE_KEY_ID] = key_cache.find_key_id(key.text)  # for the log, if it has to wait
             client = group_address(get_client_address(scope))
             record = await self._look_up(key_cache, key.text, client)
         now = time.monotonic()
@@ -175,8 +176,8 @@ class Authenticator:
         except (UnavailableError, TimeoutError) as error:
             if excess is None:
                 self.bad_keys.refund(client)
-            cause = getattr(error, "cause", UnavailableCause.DEADLINE_EXCEEDED)
-            raise service_unavailable_error(cause) from error
+            cause = getattr(error, "cause", None) or key_cache.find_loss()
+            raise service_unavailable_error(cause or UnavailableCause.DEADLINE_EXCEEDED) from error
         if valid_key is None:
             self.bad_keys.count(excess.client if excess else client, is_throttled=bool(excess))
             raise bad_keys_error(excess.wait_seconds) if excess else invalid_key_error()

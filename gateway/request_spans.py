@@ -31,7 +31,7 @@ MAX_PLANS = 3
 """The longest reads of a request, for which MongoDB is asked for plans."""
 PLAN_SECONDS = 2.0
 QUIET_SECONDS = 10.0
-"""The time between two lines about the same operation."""
+"""The time between two lines about the same operation of a key."""
 MAX_LINES = 100
 """Lines in that time; clients can invent names of operations."""
 
@@ -63,9 +63,10 @@ class RequestSpans:
 
     def end(self, scope: Scope, root: Span, status: int, codes: Codes, seconds: float) -> None:
         """End the spans of a request, the work of which has taken so many seconds."""
+        is_slow = self._slow is not None and seconds >= self._slow.seconds and not root.is_long
         if self._tracing is not None:
-            self._tracing.end(scope, root, status, codes)
-        if self._slow is not None and seconds >= self._slow.seconds and not root.is_long:
+            self._tracing.end(scope, root, status, codes, is_slow=is_slow)
+        if self._slow is not None and is_slow:
             self._slow.note(scope, root, status, codes, seconds)
         root.spans.clear()  # what the request has started may outlive it with its context
 
@@ -83,25 +84,30 @@ class SlowRequests:
     def __init__(self, seconds: float, get_database: GetDatabase) -> None:
         self.seconds = seconds
         self._get_database = get_database
-        self._logged: dict[tuple[str | None, str | None], float] = {}
-        """When each operation had a line, for those that had one a moment ago."""
+        self._logged: dict[tuple[str | None, ...], float] = {}
+        """When each operation of a key had a line, for those that had one a moment ago."""
         self._lines: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
 
     def note(self, scope: Scope, root: Span, status: int, codes: Codes, seconds: float) -> None:
-        """Log a request, unless there was a line about its operation a moment ago."""
-        name, now = (scope.get(SCOPE_ROUTE), find_operation_name(scope)), time.monotonic()
+        """Log a request, unless there was a line about that operation of its key a moment ago."""
+        now, key_id = time.monotonic(), scope.get(SCOPE_KEY_ID)
+        name = scope.get(SCOPE_ROUTE), find_operation_name(scope), key_id
         self._logged = {each: at for each, at in self._logged.items() if now - at < QUIET_SECONDS}
         if name in self._logged or len(self._logged) >= MAX_LINES:
             return
         self._logged[name] = now
-        longest = sorted(root.spans, key=lambda each: -each.seconds)
+        alike: dict[tuple[str, ...], list[Span]] = {}
+        for each in sorted(root.spans, key=lambda each: -each.seconds):
+            inside = each.outer.name if each.outer else ""
+            alike.setdefault((each.name, inside, each.code), []).append(each)
+        longest = [*alike.values()]
         fields = {
             "request_id": scope["state"]["request_id"],
             "method": scope.get("method"),
             "route": name[0],
             "operation": name[1],
-            "key_id": scope.get(SCOPE_KEY_ID),
+            "key_id": key_id,
             "status": status,
             "duration_ms": _to_ms(seconds),
             "errors": sorted(set(codes)) or None,
@@ -119,9 +125,11 @@ class SlowRequests:
         self._get_database = lambda: None
         await asyncio.gather(*self._lines)
 
-    async def _log(self, fields: dict[str, Any], spans: Sequence[Span], began: float) -> None:
-        """Log a request with its spans, of which the longest come first."""
-        reads = list_reads(spans)[:MAX_PLANS]
+    async def _log(
+        self, fields: dict[str, Any], spans: Sequence[Sequence[Span]], began: float
+    ) -> None:
+        """Log a request with its spans, alike ones together, of which the longest come first."""
+        reads = list_reads(alike[0] for alike in spans)[:MAX_PLANS]
         plans: Sequence[CommandPlan | None] = []
         async with self._turn:
             if (database := self._get_database()) is not None:
@@ -129,14 +137,15 @@ class SlowRequests:
                 plans = await explain_commands(database, commands, PLAN_SECONDS, again=False)
         plan_of = {id(read): plan for read, plan in zip(reads, plans, strict=False)}
         fields["spans"] = [
-            _describe(each, began, plan_of.get(id(each)))
-            for each in sorted(spans, key=lambda each: each.started)
+            _describe(alike, began, plan_of.get(id(alike[0])))
+            for alike in sorted(spans, key=lambda alike: alike[0].started)
         ]
         _logger.warning("slow request", extra={"fields": fields})
 
 
-def _describe(span: Span, began: float, plan: CommandPlan | None) -> dict[str, Any]:
-    """Return what a line says of a span; of a read it says the shape, and no value."""
+def _describe(alike: Sequence[Span], began: float, plan: CommandPlan | None) -> dict[str, Any]:
+    """Return what a line says of spans, the longest first; of a read the shape, and no value."""
+    span, *others = alike
     described: dict[str, Any] = {
         "span": span.name,
         "in": span.outer and (span.outer.name or None),
@@ -144,6 +153,8 @@ def _describe(span: Span, began: float, plan: CommandPlan | None) -> dict[str, A
         "ms": _to_ms(span.seconds),
         "code": span.code or None,
         "objects": span.objects,
+        "times": len(alike) if others else None,
+        "all_ms": _to_ms(sum(each.seconds for each in alike)) if others else None,
     }
     if isinstance(span, Command):
         described |= {"server": span.server, "returned": span.returned}

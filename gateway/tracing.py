@@ -2,7 +2,8 @@
 
 Imported only if traces are on; the `OTEL_*` variables are read by its SDK. A request takes up the
 trace of its client, which does not decide whether it is recorded: unless an operator chooses a
-sampler, a worker records `MAX_TRACES_PER_SECOND`. See docs/decisions/server/spans.md.
+sampler, a worker records `MAX_TRACES_PER_SECOND`, and as many more of requests that were slow or
+have failed, which is known when they end. See docs/decisions/server/spans.md.
 """
 
 import asyncio
@@ -21,7 +22,14 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.sdk.trace.sampling import Decision, ParentBased, Sampler, SamplingResult
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+from opentelemetry.sdk.trace.sampling import (
+    ALWAYS_OFF,
+    Decision,
+    ParentBased,
+    Sampler,
+    SamplingResult,
+)
 from opentelemetry.trace import SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from starlette.types import Scope
@@ -67,33 +75,47 @@ class Tracing:
             "service.version": version("floorgate"),
             "process.pid": os.getpid(),
         }
-        given, limit = OTELResourceDetector().detect(), _RateSampler()
+        resource = Resource.create(own).merge(OTELResourceDetector().detect())
+        is_chosen, limit = "OTEL_TRACES_SAMPLER" in variables, _RateSampler()
         self._provider = TracerProvider(
-            None if "OTEL_TRACES_SAMPLER" in variables else ParentBased(limit, limit, limit),
-            Resource.create(own).merge(given),
+            None if is_chosen else ParentBased(limit, limit, limit),
+            resource,
             shutdown_on_exit=False,
         )
-        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        self._late_ids = _GivenTraceId()
+        late = TracerProvider(
+            ALWAYS_OFF if is_chosen else _RateSampler(),
+            resource,
+            shutdown_on_exit=False,
+            id_generator=self._late_ids,
+        )
+        processor = BatchSpanProcessor(OTLPSpanExporter())
+        for provider in (self._provider, late):
+            provider.add_span_processor(processor)
         handler.is_started = True
-        self._tracer = self._provider.get_tracer("floorgate")
+        self._tracer, self._late_tracer = (
+            provider.get_tracer("floorgate") for provider in (self._provider, late)
+        )
 
     def begin(self, scope: Scope) -> None:
         """Begin the span of a request, in the trace of its client if that names one."""
-        # Nothing else of a client: `tracestate` and baggage are any text.
-        parent = fields_of(scope).get(TRACEPARENT_HEADER, b"").decode("latin-1")
-        context = _PROPAGATOR.extract({"traceparent": parent}, Context())
-        span = scope[_SCOPE_SPAN] = self._tracer.start_span(
-            "request", context, SpanKind.SERVER, start_time=time.time_ns()
-        )
+        span = scope[_SCOPE_SPAN] = _start(self._tracer, scope, time.time_ns())
         own = span.get_span_context()
         trace_id = scope[SCOPE_TRACE_ID] = trace.format_trace_id(own.trace_id)
         if span.is_recording():
             span_id = trace.format_span_id(own.span_id)
             scope[SCOPE_TRACE_RESPONSE] = f"00-{trace_id}-{span_id}-01".encode()
 
-    def end(self, scope: Scope, root: Span, status: int, codes: Collection[str]) -> None:
-        """Export the spans of a request, if it is recorded."""
+    def end(
+        self, scope: Scope, root: Span, status: int, codes: Collection[str], *, is_slow: bool
+    ) -> None:
+        """Export the spans of a request, if it is recorded, or was slow or has failed."""
         request: Any = scope.pop(_SCOPE_SPAN)
+        is_error = status >= 500 or "SERVER_ERROR" in codes
+        if not request.is_recording() and (is_slow or is_error):
+            self._late_ids.trace_id = request.get_span_context().trace_id
+            took_ns = round((time.perf_counter() - root.started) * 1e9)
+            request = _start(self._late_tracer, scope, time.time_ns() - took_ns)
         if not request.is_recording():
             return
         method, route = scope.get("method", "GET"), scope.get(SCOPE_ROUTE)
@@ -109,7 +131,6 @@ class Tracing:
         }
         request.update_name(f"{method} {route}" if route else method)
         request.set_attributes(without_none(attributes))
-        is_error = status >= 500 or "SERVER_ERROR" in codes
         _end(request, min(codes, default=str(status)) if is_error else "", time.time_ns())
         epoch = request.start_time - round(root.started * 1e9)
         made = {id(root): request}
@@ -130,6 +151,13 @@ class Tracing:
         closing = threading.Thread(target=self._provider.shutdown, name="traces end", daemon=True)
         closing.start()
         await asyncio.to_thread(closing.join, FLUSH_SECONDS)
+
+
+def _start(tracer: trace.Tracer, scope: Scope, at_ns: int) -> trace.Span:
+    # Nothing else of a client: `tracestate` and baggage are any text.
+    parent = fields_of(scope).get(TRACEPARENT_HEADER, b"").decode("latin-1")
+    context = _PROPAGATOR.extract({"traceparent": parent}, Context())
+    return tracer.start_span("request", context, SpanKind.SERVER, start_time=at_ns)
 
 
 def _list_attributes(span: Span, operation: str | None) -> dict[str, Any]:
@@ -153,6 +181,16 @@ def _end(span: trace.Span, code: str, at_ns: int) -> None:
         span.set_attribute("error.type", code)
         span.set_status(Status(StatusCode.ERROR, code))
     span.end(at_ns)
+
+
+class _GivenTraceId(RandomIdGenerator):
+    """Give a span without a parent the trace that is already in the log."""
+
+    trace_id = 0
+
+    def generate_trace_id(self) -> int:
+        """Return the id that was given."""
+        return self.trace_id
 
 
 class _RateSampler(Sampler):

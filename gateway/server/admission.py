@@ -170,6 +170,7 @@ class _Unlogged:
     message: str = ""
     client: str | None = None
     code: str | None = None
+    key_id: str | None = None
 
 
 class LimitLog:
@@ -183,22 +184,32 @@ class LimitLog:
         self._unlogged: dict[str, _Unlogged] = {}
         """What happened since at each limit that had a line a moment ago."""
 
-    def note(self, limit: str, message: str, client: str | None, code: str | None = None) -> None:
+    def note(
+        self,
+        limit: str,
+        message: str,
+        client: str | None,
+        code: str | None = None,
+        key_id: str | None = None,
+    ) -> None:
         """Log that a client met a limit, or count it for the next line.
 
-        `code` is that of the error response, if there is one.
+        `code` is that of the error response, if there is one, and `key_id` of the key to ask about.
         """
         unlogged = self._unlogged.get(limit)
         if unlogged is None:
-            self._write(limit, _Unlogged(1, message, client, code))
+            self._write(limit, _Unlogged(1, message, client, code, key_id))
         else:
             unlogged.count += 1
             unlogged.message, unlogged.client, unlogged.code = message, client, code
+            unlogged.key_id = key_id
 
     def _write(self, limit: str, events: _Unlogged) -> None:
         fields: dict[str, Any] = {"limit": limit, "count": events.count, "client": events.client}
         if events.code is not None:
             fields["errors"] = [events.code]
+        if events.key_id is not None:
+            fields["key_id"] = events.key_id
         self._logger.warning(events.message, extra={"fields": fields})
         self._unlogged[limit] = _Unlogged()
         asyncio.get_running_loop().call_later(QUIET_SECONDS, self._end_quiet, limit)
@@ -248,6 +259,8 @@ class Rejection(NamedTuple):
     """What is exceeded, for the log."""
     error: HttpError
     has_known_key: bool = False
+    busiest: str = ""
+    """The known key with the most requests in progress, for the log; of a key's own limit, it."""
 
 
 OVERLOADED = Rejection("requests_in_flight", service_unavailable_error(UnavailableCause.QUEUE_FULL))
@@ -279,9 +292,11 @@ class Permit:
         slots, group = self._slots, self.group
         taken = slots.taken_by.get(group, 0)
         if slots.taken >= slots.limit:
-            return _OVERLOADED_FOR_KEY if group else OVERLOADED
+            rejection = _OVERLOADED_FOR_KEY if group else OVERLOADED
+            busiest = max(slots.taken_by, key=slots.taken_by.__getitem__, default="")
+            return rejection._replace(busiest=busiest)
         if taken >= slots.group_limit:
-            return self._admission.key_is_busy if group else OVERLOADED
+            return self._admission.key_is_busy._replace(busiest=group) if group else OVERLOADED
         slots.taken += 1
         slots.taken_by[group] = taken + 1
         self.is_held = True
@@ -322,6 +337,7 @@ class Admission:
     without any, so that inventing keys gives a client no more slots.
     Requests that need no key have slots of their own: neither they nor the others can take all.
     `address_limiter` limits how many requests without a known key come from one address.
+    `find_key_id` returns the id of a key for the log.
     """
 
     def __init__(
@@ -330,6 +346,7 @@ class Admission:
         max_per_key: int = 50,
         is_known_key: Callable[[PresentedKey], bool] = lambda key: True,
         address_limiter: RateLimiter | None = None,
+        find_key_id: Callable[[str], str | None] = lambda key: None,
     ) -> None:
         self.keyed = _Slots(max_in_flight, max_per_key)
         self.keyless = _Slots(MAX_KEYLESS_IN_FLIGHT, MAX_KEYLESS_IN_FLIGHT)
@@ -346,6 +363,7 @@ class Admission:
         )
         self._is_known_key = is_known_key
         self._address_limiter = address_limiter
+        self._find_key_id = find_key_id
         self._unstarted = [deque[Callable[[], None]]() for _ in Standing]
         self._rejections_due = Cache[str, float](max_entries=_COUNTED_ADDRESSES)
         """When the rejections so far would have been sent at their maximum rate, by address."""
@@ -431,7 +449,8 @@ class Admission:
         """
         self.rejected[rejection.limit] += 1
         message, code = "Requests are rejected: too many", rejection.error.code
-        self._log.note(rejection.limit, message, client, code)
+        key_id = self._find_key_id(rejection.busiest) if rejection.busiest else None
+        self._log.note(rejection.limit, message, client, code, key_id)
 
 
 def _address_is_busy(status: RateLimitStatus) -> Rejection:

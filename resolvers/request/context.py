@@ -857,7 +857,7 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
 
     The time that the request has waited before counts. MongoDB ends its commands at that time, even
     if `extend_read` lets `work` go on.
-    Raises DeadlineExceededError.
+    Raises DeadlineExceededError, or UnavailableError if MongoDB has no primary.
     """
     remaining = seconds - context.waited_seconds - context.budget.waited_seconds
     loop = asyncio.get_running_loop()
@@ -872,14 +872,14 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
             return await work
     except asyncio.CancelledError as error:
         if read.is_late and task.cancelling() == cancellations + 1:
-            raise _deadline_exceeded(seconds, read.when - end) from error
+            raise _deadline_exceeded(context, seconds, read.when - end) from error
         raise  # somebody else has cancelled the task
     except Exception as error:
         if read.is_late:
-            raise _deadline_exceeded(seconds, read.when - end) from error
+            raise _deadline_exceeded(context, seconds, read.when - end) from error
         # MongoDB may have ended a command a moment before.
         if isinstance(error, UnavailableError) and loop.time() >= end:
-            raise DeadlineExceededError(seconds) from error
+            raise _deadline_exceeded(context, seconds) from error
         raise
     finally:
         read.timer.cancel()
@@ -888,7 +888,10 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
         context.end_loads()
 
 
-def _deadline_exceeded(seconds: float, extra_seconds: float) -> DeadlineExceededError:
+def _deadline_exceeded(context: Context, seconds: float, extra_seconds: float = 0.0) -> Exception:
+    """Return the error of a read that is late: without a primary, that is why."""
+    if cause := driver.find_loss(context._store.database.client):
+        return UnavailableError("MongoDB has no primary", cause)
     return DeadlineExceededError(seconds + round(extra_seconds, 1))
 
 

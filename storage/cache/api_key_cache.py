@@ -17,7 +17,7 @@ from storage.administration.api_keys import ApiKey, KeyDigest
 from storage.cache.cache import MISSING, Cache
 from storage.cache.change_feed import ChangeFeed, ChangeSnapshot, is_unchanged_since
 from storage.cache.read_set import read_digest, whole
-from storage.errors import UnavailableError
+from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import driver
 from storage.mongo.tasks import run_in_background
 
@@ -142,6 +142,15 @@ class ApiKeyCache:
         known before their first request.
         """
         return self._records.peek(digest, None) is not None or self._digests.contained(digest)
+
+    def find_key_id(self, key: str) -> str | None:
+        """Return the id of a key that a request has had, valid or not, without waiting."""
+        record = self._records.peek(api_keys.hash_key(key), None)
+        return None if record is None else record.id
+
+    def find_loss(self) -> UnavailableCause | None:
+        """Return why MongoDB commits nothing; None if it does."""
+        return driver.find_loss(self._database.client)
 
     def _mark_used(self, record: ApiKey | None) -> ApiKey | None:
         now = datetime.now(UTC)

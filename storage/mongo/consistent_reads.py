@@ -25,7 +25,7 @@ from pymongo.read_concern import ReadConcern
 from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import topology
 from storage.mongo.protocols import Collection, Database, DatabaseFront, Pipeline, Session
-from storage.mongo.spans import Command, describe_error, format_server
+from storage.mongo.spans import Command, Span, describe_error, format_server
 from storage.mongo.unavailable import TIMEOUT_SECONDS, get_operation
 from storage.records.kinds import Document
 
@@ -156,9 +156,12 @@ async def _send(
             deployment.choose_members()  # raises UnavailableError if it was lost too long ago
             safe_time = listener.get_safe_time()
             if snapshot_time is None and safe_time is None:
-                if time.monotonic() > deadline:
-                    raise UnavailableError("MongoDB has no primary", deployment.find_cause())
-                await asyncio.sleep(_READ_AGAIN_SECONDS)
+                with Span("wait primary"):
+                    while not deployment.is_readable():
+                        if time.monotonic() > deadline:
+                            cause = deployment.find_cause()
+                            raise UnavailableError("MongoDB has no primary", cause)
+                        await asyncio.sleep(_READ_AGAIN_SECONDS)
                 continue
         is_local = safe_time is not None and snapshot_time in (None, safe_time)
         concern = _build_concern(clock.now(), snapshot_time, is_local=is_local)

@@ -188,6 +188,13 @@ async def ping(client: Client, timeout_seconds: float) -> None:
         await client.admin.command("ping", read_preference=members)
 
 
+def find_loss(client: Client) -> UnavailableCause | None:
+    """Return why nothing is committed: there is no primary or no majority; None if there are."""
+    deployment = topology.of(client)
+    is_whole = deployment.listener.lost_at is None and deployment.has_majority()
+    return None if is_whole else deployment.find_cause()
+
+
 async def wait_for_loss(client: Client, seconds: float) -> None:
     """Wait until there has been no primary for so long."""
     while topology.of(client).listener.seconds_without_primary() < seconds:
@@ -256,7 +263,10 @@ async def run_on_one_primary(
 
 
 async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:
-    """Run `work` in a transaction; run it again after an error that MongoDB calls transient."""
+    """Run `work` in a transaction; run it again after an error that MongoDB calls transient.
+
+    Raises UnavailableError when the time has passed, with the cause of the last such error.
+    """
 
     cause, code = UnavailableCause.DEADLINE_EXCEEDED, ""
 
@@ -269,20 +279,29 @@ async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable
         try:
             return await work(session)
         except PyMongoError as error:
-            cause, code = find_cause(error) or cause, describe_error(error)
+            code, found = describe_error(error), find_cause(error)
+            if found and found is not UnavailableCause.DEADLINE_EXCEEDED:
+                cause = found
             raise
 
     remaining = remaining_seconds()
     deadline = time.monotonic() + (_TRANSACTION_RETRY_SECONDS if remaining is None else remaining)
-    with pymongo.timeout(remaining):
-        async with open_causal_session(client) as session:
-            while True:
-                try:
-                    return await session.with_transaction(work_in_time)
-                except PyMongoError as error:
-                    # Motor commits where its own loop does not catch the error.
-                    if not error.has_error_label("TransientTransactionError"):
-                        raise
+    try:
+        with pymongo.timeout(remaining):
+            async with open_causal_session(client) as session:
+                while True:
+                    try:
+                        return await session.with_transaction(work_in_time)
+                    except PyMongoError as error:
+                        # Motor commits where its own loop does not catch the error.
+                        if not error.has_error_label("TransientTransactionError"):
+                            raise
+    except PyMongoError as error:
+        if find_cause(error) is UnavailableCause.DEADLINE_EXCEEDED:
+            if cause is UnavailableCause.DEADLINE_EXCEEDED:
+                cause = find_loss(client) or cause
+            raise UnavailableError("The transaction took too long", cause) from error
+        raise
 
 
 @asynccontextmanager

@@ -11,10 +11,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from pymongo import MongoClient
 
 from gateway.app import Gateway
 from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID
-from tests.fixtures import ALL_FLAGS, World, open_client, open_database, run_gateway
+from tests.databases import EACH_DRIVER
+from tests.fixtures import (
+    ALL_FLAGS,
+    UNIT,
+    World,
+    gateway_client,
+    open_client,
+    open_database,
+    run_gateway,
+)
 from tests.gateway.log_lines import capture_log_lines
 from tests.rest.test_errors import ASSIGN
 from tests.rest.test_preconditions import SEA
@@ -111,3 +121,18 @@ async def test_a_write_waits_for_the_end_of_a_restore(own_world: World) -> None:
         await database[LEASE_COLLECTION].replace_one({"_id": LEASE_ID}, lease, upsert=True)
         response = await client.put(ASSIGN, json={"data": [SEA]}, headers=ALL_FLAGS)
     assert (response.status_code, response.json()["code"]) == (503, "IMPORT_RUNNING")
+
+
+@pytest.mark.parametrize("driver", EACH_DRIVER)
+async def test_a_write_says_that_another_transaction_has_held_its_records(
+    own_world: World, driver: str
+) -> None:
+    settings = own_world.settings(request_seconds=1, mongo_driver=driver)
+    async with gateway_client(settings, own_world.keys.full) as client:
+        with MongoClient[Any](own_world.mongo_url) as other, other.start_session() as session:
+            session.start_transaction()
+            held = other[own_world.database]["attribute_assignments"]
+            held.update_many({"unit_id": UNIT}, {"$set": {"held": True}}, session=session)
+            body = {"data": [SEA | {"attribute_id": "yard"}]}
+            response = await client.put(ASSIGN, json=body, headers=ALL_FLAGS)
+    assert (response.status_code, response.json()["code"]) == (503, "WRITE_CONFLICT")

@@ -87,21 +87,35 @@ async def test_what_clients_send_is_in_no_line(world: World) -> None:
         assert secret not in lines
 
 
-async def test_an_operation_has_one_line_in_a_while(
+async def test_an_operation_of_a_key_has_one_line_in_a_while(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_slow(world) as slow:
         for path in ("/v1/units", "/v1/units", "/v1/assets", "/v1/units"):
             await slow.client.get(path)
+        await slow.client.get("/v1/units", headers={"API-Key": world.keys.restricted})
         lines = await slow.list_lines()
-        assert [line["operation"] for line in lines] == ["ListUnits", "ListAssets"]
-        monkeypatch.setattr(request_spans, "MAX_LINES", 3)
+        assert [line["operation"] for line in lines] == ["ListUnits", "ListAssets", "ListUnits"]
+        assert lines[0]["key_id"] != lines[2]["key_id"]
+        monkeypatch.setattr(request_spans, "MAX_LINES", 4)
         for name in ("A", "B", "C"):  # clients invent names
             await slow.client.post("/graphql", json={"query": f"query {name} {{ __typename }}"})
-        assert [line["operation"] for line in await slow.list_lines()][2:] == ["A"]
+        assert [line["operation"] for line in await slow.list_lines()][3:] == ["A"]
         monkeypatch.setattr(request_spans, "QUIET_SECONDS", 0.0)
         await slow.client.get("/v1/units")
-        assert [line["operation"] for line in await slow.list_lines()][3:] == ["ListUnits"]
+        assert [line["operation"] for line in await slow.list_lines()][4:] == ["ListUnits"]
+
+
+async def test_spans_that_are_alike_are_told_once_with_their_number(world: World) -> None:
+    async with open_slow(world) as slow:
+        root = begin_root()
+        for seconds in (0.1, 0.3, 0.2):
+            root.spans.append(Span("update units", seconds=seconds, code="WRITE_CONFLICT"))
+        slow.slow.note({"type": "http", "state": {"request_id": "1"}}, root, 503, (), 1.0)
+        [line] = await slow.list_lines()
+    [told] = line["spans"]
+    assert (told["span"], told["code"]) == ("update units", "WRITE_CONFLICT")
+    assert (told["times"], told["ms"], told["all_ms"]) == (3, 300.0, 600.0)
 
 
 async def test_probes_are_never_slow(world: World) -> None:

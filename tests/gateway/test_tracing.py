@@ -15,6 +15,7 @@ import httpx
 import orjson
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
 
 from gateway import tracing
 from gateway.errors import StartError
@@ -284,6 +285,35 @@ async def test_clients_cannot_have_all_requests_exported(
     assert "traceresponse" not in response.headers
     assert lines.last()["trace_id"] == TRACE_ID
     assert not collector.spans
+
+
+@pytest.mark.parametrize("sampler", [None, "always_off"])
+@pytest.mark.parametrize("headers", [{}, {"traceparent": CALLER.format("00")}])
+async def test_a_slow_request_is_recorded_beyond_the_rate(
+    world: World,
+    collector: Collector,
+    variables: pytest.MonkeyPatch,
+    lines: LogLines,
+    headers: dict[str, str],
+    sampler: str | None,
+) -> None:
+    if sampler:
+        variables.setenv("OTEL_TRACES_SAMPLER", sampler)
+    async with run_gateway(world.settings()) as gateway:
+        assert gateway.spans is not None and gateway.spans._slow is not None
+        tracer: Any = gateway.spans._tracing and gateway.spans._tracing._tracer
+        tracer.sampler = ParentBased(ALWAYS_OFF)  # the rate is used up
+        async with open_client(gateway, world.keys.full) as client:
+            await client.get("/v1/assets")
+            gateway.spans._slow.seconds = 0.0
+            await client.get("/v1/units", headers=headers)
+    if sampler:  # the operator wants none
+        assert not collector.spans
+        return
+    assert "find units" in "".join(collector.tree())
+    assert {span.trace_id.hex() for span in collector.spans} == {lines.last()["trace_id"]}
+    if headers:
+        assert lines.last()["trace_id"] == TRACE_ID
 
 
 async def test_operators_choose_a_sampler(

@@ -102,7 +102,7 @@ def test_routes_without_keys_have_slots_of_their_own() -> None:
     keyless = [scope(path=path) for path in paths * MAX_KEYLESS_IN_FLIGHT]
     decisions = admit_all(admission, keyless)
     assert statuses(decisions).count(200) == MAX_KEYLESS_IN_FLIGHT
-    assert decisions[-1] is OVERLOADED
+    assert decisions[-1] == OVERLOADED
     assert statuses(admit_all(admission, [scope("a")] * 3)) == [200, 200, 503]
     for permit in decisions:
         if isinstance(permit, Permit):
@@ -146,6 +146,22 @@ async def test_rejections_without_a_line_of_their_own_are_counted_in_one(
     key_is_busy = {"limit": "requests_per_key", "errors": ["TOO_MANY_IN_PROGRESS"]}
     counts = [(busy, 1), (key_is_busy, 1), (busy, 999)]
     assert logged == [{**fields, "count": count, "client": "192.0.2.1"} for fields, count in counts]
+
+
+@on_server_loop
+async def test_a_line_names_the_key_that_is_rejected_or_has_most_slots(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING, "floorgate.admission")
+    admission = Admission(5, 3, find_key_id={"a": "key_a", "b": "key_b"}.get)
+    for decision in admit_all(admission, [scope(key) for key in "baaaabc"]):
+        if isinstance(decision, Rejection):
+            admission.count_rejection(decision, "192.0.2.1")
+    logged: list[Any] = [getattr(record, "fields", None) for record in caplog.records]
+    assert [(line["limit"], line["key_id"]) for line in logged] == [
+        ("requests_per_key", "key_a"),
+        ("requests_in_flight", "key_a"),  # c is rejected, and a is why
+    ]
 
 
 def test_reading_is_delayed_only_after_more_rejections_than_the_maximum() -> None:
