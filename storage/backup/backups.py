@@ -7,6 +7,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import metadata
 from typing import BinaryIO, NamedTuple
 
@@ -371,20 +372,15 @@ async def count_saved_documents(database: driver.Database) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
+@dataclass
 class _RestoreRun:
-    def __init__(
-        self,
-        database: driver.Database,
-        lease: ImportLease,
-        progress: import_bundles.ImportProgressCallback,
-    ) -> None:
-        self._database = database
-        self._lease = lease
-        self._progress = progress
+    database: driver.Database
+    lease: ImportLease
+    progress: import_bundles.ImportProgressCallback
 
     @property
     def _staged(self) -> driver.Database:
-        return with_prefix(self._database, get_staging_prefix(self._lease.import_id))
+        return with_prefix(self.database, get_staging_prefix(self.lease.import_id))
 
     async def stage(self, archive: BinaryIO) -> Manifest:
         """Stage everything that is in an archive, as this release stores it."""
@@ -399,11 +395,11 @@ class _RestoreRun:
                 await self._check_room(loaded.part.bytes)
                 await pipeline.submit(self._stage_part(loaded))
                 done += loaded.part.documents
-                self._progress(import_bundles.ImportProgress("reading", done, None))
+                self.progress(import_bundles.ImportProgress("reading", done, None))
         finally:
             await pipeline.drain()
         assert reader.manifest is not None
-        self._lease.check_held()
+        self.lease.check_held()
         await self._staged[MIGRATIONS_COLLECTION].update_one(
             {"_id": STATE_ID}, {"$set": {"number": reader.header.migration}}
         )
@@ -417,7 +413,7 @@ class _RestoreRun:
                 f"the archive has {loaded.part.name!r}, which this release does not know: use the"
                 " release that has made it, or a newer one"
             )
-        self._lease.check_held()
+        self.lease.check_held()
         if collection == files.COLLECTION:
             await self._store_files(loaded.content)
             return
@@ -430,12 +426,12 @@ class _RestoreRun:
             if not isinstance(key, str):
                 raise BackupError("the archive has a part of a file without a name")
             # A chunk that is there is in use, and the digest in its name says what is in it.
-            await self._database[files.COLLECTION].update_one(
+            await self.database[files.COLLECTION].update_one(
                 {"_id": key}, {"$setOnInsert": chunk}, upsert=True
             )
 
     async def _check_room(self, part_bytes: int) -> None:
-        free = await raw_documents.get_free_bytes(self._database)
+        free = await raw_documents.get_free_bytes(self.database)
         if free is not None and free < MIN_FREE_BYTES + 2 * part_bytes:
             raise BackupError(
                 f"the disk of MongoDB has only {free / 1e6:.0f} MB left; nothing was changed:"
@@ -458,8 +454,8 @@ class _RestoreRun:
         )
 
         async def work(session: driver.Session) -> tuple[None, audit.AuditEntry]:
-            await _check_release(self._database, session)  # a newer gateway may have started since
-            await self._lease.begin_restoring(session)
+            await _check_release(self.database, session)  # a newer gateway may have started since
+            await self.lease.begin_restoring(session)
             return None, entry
 
         await audit.run_audited(self._staged, None, work)
@@ -467,8 +463,8 @@ class _RestoreRun:
 
     async def _list_regained_keys(self) -> list[str]:
         """Return the ids of keys that could do less, or nothing, without the restore."""
-        live = {key.id: key for key in await api_keys.list_keys(self._database, {})}
-        deleted = await self._database[audit.AUDIT_COLLECTION].distinct(
+        live = {key.id: key for key in await api_keys.list_keys(self.database, {})}
+        deleted = await self.database[audit.AUDIT_COLLECTION].distinct(
             "target.ids", {"action": "key.deleted"}
         )
         return [

@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeAlias
@@ -137,22 +138,18 @@ class ChangePlan(msgspec.Struct):
     unlisted: Annotated[int, "How many more there are."] = 0
 
 
+@dataclass
 class PlanRecorder:
     """Collects the changes of an import into its plan.
 
     `write_change` receives every change, with whole values, also those that the plan does not list.
     """
 
-    def __init__(
-        self,
-        database: driver.Database,
-        write_change: Callable[[RecordChange], None] | None = None,
-    ) -> None:
-        self._database = database
-        self._write_change = write_change
-        self._plan = ChangePlan()
-        self._counts: dict[tuple[str, str], int] = {}
-        self._hash = hashlib.sha256()
+    database: driver.Database
+    write_change: Callable[[RecordChange], None] | None
+    _plan: ChangePlan = field(default_factory=ChangePlan)
+    _counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _hash: Any = field(default_factory=hashlib.sha256)
 
     async def add(self, kind: kinds.RecordType[Any], changes: Sequence[Change]) -> None:
         """Add changes."""
@@ -179,10 +176,10 @@ class PlanRecorder:
         operation, owner = CHANGE_OPERATIONS[change.operation], change.owner
         key = kinds.format_key(kinds.get_key_values(kind, change.after or change.before))
         self._hash.update(msgspec.json.encode([kind.name, operation, key, changed, owner]))
-        count = self._counts[kind.name, operation] = self._counts.get((kind.name, operation), 0) + 1
-        is_listed = count <= MAX_LISTED_CHANGES
+        self._counts[kind.name, operation] += 1
+        is_listed = self._counts[kind.name, operation] <= MAX_LISTED_CHANGES
         self._plan.unlisted += not is_listed
-        if not is_listed and self._write_change is None:
+        if not is_listed and self.write_change is None:
             return
         own = {name: values for name, values in changed.items() if name in kind.projection}
         # All, where none is of the record itself: a new release may parse a drawing otherwise.
@@ -197,8 +194,8 @@ class PlanRecorder:
                 fields.append(FieldChange(name, *texts))
             return RecordChange(kind.name, operation, key, fields, owner)
 
-        if self._write_change is not None:
-            self._write_change(build(lambda before, after: (to_json(before), to_json(after))))
+        if self.write_change is not None:
+            self.write_change(build(lambda before, after: (to_json(before), to_json(after))))
         if is_listed:
             self._plan.changes.append(build(show_change))
 
@@ -213,7 +210,7 @@ class PlanRecorder:
             for digest in changed.get(name, ())
             if digest is not None
         }
-        sizes = await files.get_sizes(self._database, digests)
+        sizes = await files.get_sizes(self.database, digests)
         return {digest: f"drawing {digest[:8]} ({size:,} bytes)" for digest, size in sizes.items()}
 
 
@@ -253,13 +250,13 @@ class ChangeRequest(NamedTuple):
 NO_REMOVALS = ChangeRequest()
 
 
+@dataclass
 class PendingFile:
     """A file that stands beside its place until it is kept."""
 
-    def __init__(self, path: Path, stream: BinaryIO) -> None:
-        self.path = path
-        self.stream = stream
-        self.is_kept = False
+    path: Path
+    stream: BinaryIO
+    is_kept: bool = False
 
     def write(self, content: bytes) -> None:
         """Add to the file. Raises OSError with its name."""
@@ -311,6 +308,7 @@ def _partial(path: Path) -> Path:
     return path.with_name(f"{path.name}.partial")
 
 
+@dataclass
 class UndoBundle:
     """The bundle that undoes an import: the records that it changes or removes, as they were.
 
@@ -318,15 +316,12 @@ class UndoBundle:
     has more than `max_bytes`.
     """
 
-    def __init__(
-        self, database: driver.Database, file: PendingFile | BytesIO, max_bytes: int | None = None
-    ) -> None:
-        self._database = database
-        self._file = file
-        self._max_bytes = max_bytes
-        self.count = 0
-        self.size_bytes = 0
-        self.has_drawings = False
+    database: driver.Database
+    file: PendingFile | BytesIO
+    max_bytes: int | None = None
+    count: int = 0
+    size_bytes: int = 0
+    has_drawings: bool = False
 
     async def add(self, kind: kinds.RecordType[Any], changes: Sequence[Change]) -> None:
         """Add the records that are changed or removed."""
@@ -338,16 +333,16 @@ class UndoBundle:
             if each.before
         ]
         for record in kind.decode(documents):
-            member = await to_member(self._database, kind, record)
+            member = await to_member(self.database, kind, record)
             line = encode_line(kind, member)
-            self._file.write(line)
+            self.file.write(line)
             self.size_bytes += len(line)
             self.has_drawings |= bool(member.get("source"))
             self.count += 1
-        if self._max_bytes is not None and self.size_bytes > self._max_bytes:
+        if self.max_bytes is not None and self.size_bytes > self.max_bytes:
             raise BundleError(
                 [
-                    f"the bundle that undoes this has over {self._max_bytes:,} bytes: use floorgate"
+                    f"the bundle that undoes this has over {self.max_bytes:,} bytes: use floorgate"
                     " import or remove, which write it to a file"
                 ]
             )

@@ -236,7 +236,7 @@ class ImportRun:
         self._removals = removals.Removals(database, self._staging, lease.import_time)
         self._removals.is_empty = lease.state != "removing"  # which an interrupted import was
         self._planner = planning.ChangePlanner(
-            database, self._staging, lease.import_time, self._removals.find, is_merge=lease.is_merge
+            database, self._staging, lease.import_time, self._removals.find, lease.is_merge
         )
         self._member_count = 0
         self._source_notes: list[str] = []

@@ -18,6 +18,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -249,26 +250,20 @@ FindRemoved: TypeAlias = Callable[[str, Collection[str]], Awaitable[set[str]]]
 """Given a kind and keys, returns those of records that the import removes."""
 
 
+@dataclass
 class OwnerCache:
     """Facts about owners of one kind, by key; staged owners take precedence over live ones, field
     by field if they do not give all, and those that the import removes do not exist."""
 
-    def __init__(
-        self,
-        database: driver.Database,
-        staging: Staging,
-        kind: RecordType[Any],
-        find_removed: FindRemoved,
-        *,
-        is_merge: bool = False,
-    ) -> None:
-        self._kind = kind
-        self._is_merge = is_merge
-        self._find_removed = find_removed
-        self._staging = staging
-        self._live_collection: driver.Collection = database[kind.name]
+    database: driver.Database
+    staging: Staging
+    kind: RecordType[Any]
+    find_removed: FindRemoved
+    is_merge: bool
+
+    def __post_init__(self) -> None:
         self._facts: Cache[str, Document | None] = Cache()
-        self._fields = OwnerFields(kind)
+        self._fields = OwnerFields(self.kind)
 
     async def load(self, keys: set[str]) -> None:
         """Load the owners with these keys that are not cached: one query to staging, one to the
@@ -280,22 +275,21 @@ class OwnerCache:
             self._facts.put(key, found.get(key))
 
     async def _query(self, keys: set[str]) -> dict[str, Document]:
-        found = await self._staging.find_members(
-            self._kind.name, sorted(keys), {*self._fields.projected, KEPT_FIELD}
+        found = await self.staging.find_members(
+            self.kind.name, sorted(keys), {*self._fields.projected, KEPT_FIELD}
         )
         documents = {document["_id"]: document for document in found}
         partial = {key for key, document in documents.items() if KEPT_FIELD in document}
-        whole = set() if self._is_merge else documents.keys() - partial
+        whole = set() if self.is_merge else documents.keys() - partial
         if rest := sorted(keys - whole):
             projection = dict.fromkeys({"_id", *self._fields.projected}, 1)
-            removed = await self._find_removed(self._kind.name, rest)
-            for live in await self._live_collection.find(
-                {"_id": {"$in": rest}}, projection
-            ).to_list(None):
-                if live["_id"] not in removed:
-                    given = documents.get(live["_id"], {})
+            removed = await self.find_removed(self.kind.name, rest)
+            live = self.database[self.kind.name].find({"_id": {"$in": rest}}, projection)
+            for document in await live.to_list(None):
+                if (key := document["_id"]) not in removed:
+                    given = documents.get(key, {})
                     drop_kept_fields(given, given.get(KEPT_FIELD, ()))
-                    documents[live["_id"]] = live | given
+                    documents[key] = document | given
         return {key: self._fields.extract(document) for key, document in documents.items()}
 
     def get(self, key: str) -> Document | None:
@@ -390,35 +384,31 @@ class PlannedBatch(NamedTuple):
     """Members that are not among the documents."""
 
 
+@dataclass
 class ChangePlanner:
     """Compares the staged members of one import with the catalog.
 
     In a merge they change only the fields that they have.
     """
 
-    def __init__(
-        self,
-        database: driver.Database,
-        staging: Staging,
-        import_time: str,
-        find_removed: FindRemoved,
-        *,
-        is_merge: bool = False,
-    ) -> None:
-        self._database = database
-        self._staging = staging
-        self._import_time = import_time
-        self._is_merge = is_merge
-        self._find_removed = find_removed
+    database: driver.Database
+    staging: Staging
+    import_time: str
+    find_removed: FindRemoved
+    is_merge: bool = False
+
+    def __post_init__(self) -> None:
         self.owner_caches = {
-            kind.name: OwnerCache(database, staging, kind, find_removed, is_merge=is_merge)
+            kind.name: OwnerCache(
+                self.database, self.staging, kind, self.find_removed, self.is_merge
+            )
             for kind in RECORD_TYPES
         }
 
     async def plan_batches(self, kind: RecordType[Any]) -> AsyncIterator[PlannedBatch]:
         """Yield the changes of all staged members of a kind."""
-        has_records = await self._database[kind.name].find_one({}, ["_id"]) is not None
-        async for documents in read_ahead(self._staging.iter_batches(kind)):
+        has_records = await self.database[kind.name].find_one({}, ["_id"]) is not None
+        async for documents in read_ahead(self.staging.iter_batches(kind)):
             origins = [document.pop(ORIGIN_FIELD) for document in documents]
             kept_fields = [document.pop(KEPT_FIELD, ()) for document in documents]
             await self._copy_owner_fields(kind, documents)
@@ -426,7 +416,7 @@ class ChangePlanner:
                 for document in documents:
                     document["_id"] = kind.key_of(document)
             live = await self._load_live(kind, documents) if has_records else {}
-            if self._is_merge or any(kept_fields):
+            if self.is_merge or any(kept_fields):
                 yield await self._plan_merge(kind, documents, kept_fields, origins, live)
                 continue
             yield PlannedBatch(documents, origins, self._plan_changes(kind, documents, live))
@@ -449,11 +439,11 @@ class ChangePlanner:
             elif lacking := find_lacking_fields(kind, given):
                 incomplete.append(IncompleteMember(key, origin, lacking))
                 continue
-            is_whole = not self._is_merge and not names
+            is_whole = not self.is_merge and not names
             documents.append(given if is_whole else merge_member(kind, given, kept.get(key)))
             complete_origins.append(origin)
             given_nulls = [name for name in given.keys() - derived if given[name] is None]
-            nulls.append(given_nulls if self._is_merge else [])
+            nulls.append(given_nulls if self.is_merge else [])
         await self._copy_owner_fields(kind, documents)  # the owner may be the stored one
         changes = self._plan_changes(kind, documents, live, nulls)
         return PlannedBatch(documents, complete_origins, changes, incomplete)
@@ -474,7 +464,7 @@ class ChangePlanner:
                 if field in names and member["_id"] in live
             ]
             if keeping and owner.on_removal != "remove":
-                left = await find_left(self._find_removed, owner.kind, owner.field, keeping)
+                left = await find_left(self.find_removed, owner.kind, owner.field, keeping)
                 live = live | {key: {**live[key], field: value} for key, value in left.items()}
         return live
 
@@ -496,7 +486,7 @@ class ChangePlanner:
     ) -> dict[str, Document]:
         keys = [document["_id"] for document in documents]
         projection = dict.fromkeys(kind.stored_fields, 1)
-        collection = self._database[kind.name]
+        collection = self.database[kind.name]
         live = await collection.find({"_id": {"$in": keys}}, projection).to_list(None)
         return {document["_id"]: kind.fill_defaults(document) for document in live}
 
@@ -520,6 +510,6 @@ class ChangePlanner:
             if live is not None and has_same_content(kind, fields, live):
                 changes.append(Change(live, live))
                 continue
-            set_timestamps(kind, fields, live, self._import_time)
+            set_timestamps(kind, fields, live, self.import_time)
             changes.append(Change(live or {}, fields))
         return changes

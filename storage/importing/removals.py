@@ -15,6 +15,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from dataclasses import dataclass
 from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
@@ -112,18 +113,18 @@ CHANGES_FIELD = "set"
 """A staged record that loses a reference has the fields to set here."""
 
 
+@dataclass
 class Removals:
     """The staged removals of one import."""
 
-    def __init__(self, database: driver.Database, staging: Staging, import_time: str) -> None:
-        self._database = database
-        self._staging = staging
-        self._import_time = import_time
-        self.is_empty = True
+    database: driver.Database
+    staging: Staging
+    import_time: str
+    is_empty: bool = True
 
     def collection_of(self, kind_name: str, what: str = REMOVED) -> driver.Collection:
         """Return the collection of what is removed of a kind, or cleared in it."""
-        return self._staging.collection_of(f"{what}.{kind_name}")
+        return self.staging.collection_of(f"{what}.{kind_name}")
 
     async def discard(self) -> None:
         """Forget what is staged."""
@@ -132,7 +133,7 @@ class Removals:
             for kind in RECORD_TYPES
             for what in (REMOVED, CLEARED)
         }
-        await self._staging.drop(own.intersection(await self._staging.list_names()))
+        await self.staging.drop(own.intersection(await self.staging.list_names()))
         self.is_empty = True
 
     async def stage_absent(
@@ -143,9 +144,9 @@ class Removals:
         Given a kind and a field of it, those that no record refers to stay; return their keys.
         """
         fields = dict.fromkeys((*_fields_of(kind), kind.single_valued_flag or "_id"), 1)
-        staged = _KeyStream(self._staging.collection_of(kind.name))
+        staged = _KeyStream(self.staging.collection_of(kind.name))
         unused: set[str] = set()
-        async for batch in driver.iter_batches(self._database[kind.name], where, fields):
+        async for batch in driver.iter_batches(self.database[kind.name], where, fields):
             absent = {
                 document["_id"]: document
                 for document in batch
@@ -155,7 +156,7 @@ class Removals:
             }
             if used_in:
                 users, field = used_in
-                found = self._database[users].distinct(field, {field: {"$in": [*absent]}})
+                found = self.database[users].distinct(field, {field: {"$in": [*absent]}})
                 unused |= absent.keys() - await found
             await self.stage(kind, [absent[key] for key in absent if key not in unused])
         return sorted(unused)
@@ -186,7 +187,7 @@ class Removals:
             left = await find_left(self.find, owner, dependency.path, found)
             field = dependency.path.partition(".")[0]
             has_time = UPDATED_AT in dependency.kind.stored_fields
-            times = {UPDATED_AT: self._import_time} if has_time else {}
+            times = {UPDATED_AT: self.import_time} if has_time else {}
             cleared = [
                 {"_id": key, CHANGES_FIELD: {field: left[key], **times}}
                 for key in (document["_id"] for document in found)
@@ -214,10 +215,10 @@ class Removals:
                 where = dependency.condition([*names])
                 if dependency.is_same_asset:
                     where["asset_id"] = asset_id
-                found = driver.iter_batches(self._database[dependency.kind.name], where, projection)
+                found = driver.iter_batches(self.database[dependency.kind.name], where, projection)
                 async for batch in found:
                     keys = [document["_id"] for document in batch]
-                    staged = await self._staging.find_members(dependency.kind.name, keys, set())
+                    staged = await self.staging.find_members(dependency.kind.name, keys, set())
                     kept = {document["_id"] for document in staged}
                     for document in batch:
                         key = next(key for key in values_at(document, path) if key in names)
@@ -262,13 +263,12 @@ class Removals:
 
     async def _load(self, kind: RecordType[Any], keys: list[str]) -> list[Document]:
         where = {"_id": {"$in": keys}}
-        found = await self._database[kind.name].find(where, sort=[("_id", 1)]).to_list(None)
+        found = await self.database[kind.name].find(where, sort=[("_id", 1)]).to_list(None)
         return [kind.fill_defaults(document) for document in found]
 
-    async def iter_removed(self, kind: RecordType[Any]) -> AsyncIterator[list[Document]]:
+    def iter_removed(self, kind: RecordType[Any]) -> AsyncIterator[list[Document]]:
         """Yield the staged removals of a kind, by key."""
-        async for batch in driver.iter_batches(self.collection_of(kind.name)):
-            yield batch
+        return driver.iter_batches(self.collection_of(kind.name))
 
     async def iter_cleared(self, kind: RecordType[Any]) -> AsyncIterator[dict[str, Document]]:
         """Yield the fields to set in records that lose a reference, by key."""

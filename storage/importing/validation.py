@@ -9,10 +9,10 @@ The rules on references, repeated keys and drawings take facts, wherever these c
 memory.
 """
 
+import dataclasses
 from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -124,43 +124,35 @@ def describe_drawing(
         yield f"the drawing shows {count} {noun} on another floor than {own}: {floors}{more}"
 
 
+@dataclasses.dataclass
 class BundleValidator:
     """Adds the errors of planned batches to `violations`.
 
     Pass it all batches of a kind, in their order, and the owner caches of the planner.
     """
 
-    def __init__(
-        self,
-        database: driver.Database,
-        staging: Staging,
-        owner_caches: dict[str, planning.OwnerCache],
-        violations: Violations,
-        find_removed: planning.FindRemoved,
-        asset_ids: Collection[str] | None = None,
-    ) -> None:
-        """With `asset_ids`, all members must belong to these assets, or to none."""
-        self._find_removed = find_removed
-        self._asset_ids = asset_ids
-        self._database = database
-        self._staging = staging
-        self._owner_caches = owner_caches
-        self._violations = violations
-        self._previous = ("", "")
-        """Key and place of the last member of a kind that is read by key."""
-        self._doubtful: set[tuple[str, str, str]] = set()
-        """These fields of members are wrong: kind, key and field."""
+    database: driver.Database
+    staging: Staging
+    owner_caches: dict[str, planning.OwnerCache]
+    violations: Violations
+    find_removed: planning.FindRemoved
+    asset_ids: Collection[str] | None
+    """All members must belong to these assets, or to none; None for all."""
+    _previous: tuple[str, str] = ("", "")
+    """Key and place of the last member of a kind that is read by key."""
+    _doubtful: set[tuple[str, str, str]] = dataclasses.field(default_factory=set)
+    """These fields of members are wrong: kind, key and field."""
 
     async def validate_batch(self, kind: RecordType[Any], batch: planning.PlannedBatch) -> None:
         """Validate one batch."""
         for member in batch.incomplete:
             record, lacking = describe_record(kind, member.key), ", ".join(member.lacking)
-            self._violations.add(
+            self.violations.add(
                 member.origin, f"there is no {record} yet, and a new one also needs {lacking}"
             )
         await self._validate_owners(kind, batch.documents, batch.origins)
-        if self._asset_ids is not None and kind.scope_field:
-            self._validate_assets(kind, batch, self._asset_ids)
+        if self.asset_ids is not None and kind.scope_field:
+            self._validate_assets(kind, batch, self.asset_ids)
         if kind.single_valued_flag:
             self._validate_unique_keys(batch)
         members = zip(batch.documents, batch.origins, batch.changes, strict=True)
@@ -173,7 +165,7 @@ class BundleValidator:
         self, kind: RecordType[Any], documents: Sequence[Document], origins: Sequence[str]
     ) -> None:
         for owner in kind.foreign_keys:
-            cache = self._owner_caches[owner.kind]
+            cache = self.owner_caches[owner.kind]
             await cache.load(
                 {key for each in documents for key in planning.values_at(each, owner.field)}
             )
@@ -183,14 +175,14 @@ class BundleValidator:
                 for key in planning.values_at(document, owner.field)
             )
             for document, place, key in references:
-                if self._violations.rejected.includes(owner.kind, key):
+                if self.violations.rejected.includes(owner.kind, key):
                     continue  # it is in the bundle, with errors of its own
                 for fault in find_reference_faults(owner, key, document, cache.get(key)):
                     self._add_doubt(kind, document, fault.field)
                     if fault.owner_field is None:
                         await self._add_missing_owner(owner, key, place)
                     elif (owner.kind, key, fault.owner_field) not in self._doubtful:
-                        self._violations.add(place, fault.message)
+                        self.violations.add(place, fault.message)
 
     def _add_doubt(self, kind: RecordType[Any], document: Document, field: str) -> None:
         """Note that a field of a member is wrong: that others do not match it follows from that."""
@@ -199,17 +191,17 @@ class BundleValidator:
 
     async def validate_rejected(self) -> None:
         """Validate the owners of members that were rejected for something else."""
-        for member in self._violations.rejected.members:
+        for member in self.violations.rejected.members:
             await self._validate_owners(member.kind, [member.document], [member.origin])
 
     async def validate_asset_ids(self) -> None:
         """Find assets to mirror that are neither in the bundle nor in the catalog."""
-        ids = sorted(self._asset_ids or ())
+        ids = sorted(self.asset_ids or ())
         where = {"_id": {"$in": ids}}
-        found = await self._database[catalog.ASSETS.name].find(where, ["_id"]).to_list(None)
-        found += await self._staging.find_members(catalog.ASSETS.name, ids, set())
+        found = await self.database[catalog.ASSETS.name].find(where, ["_id"]).to_list(None)
+        found += await self.staging.find_members(catalog.ASSETS.name, ids, set())
         for asset_id in sorted({*ids} - {document["_id"] for document in found}):
-            if not self._violations.rejected.may_include(catalog.ASSETS.name, asset_id):
+            if not self.violations.rejected.may_include(catalog.ASSETS.name, asset_id):
                 await self._add_missing(catalog.ASSETS, asset_id, "assets to mirror")
 
     def _validate_assets(
@@ -219,29 +211,29 @@ class BundleValidator:
             asset_id = document[kind.scope_field]
             if asset_id is not None and asset_id not in asset_ids:  # None: its owner is missing
                 name = describe_record(kind, document["_id"])
-                self._violations.add(
+                self.violations.add(
                     origin,
                     f"{name} belongs to asset {quote_json(asset_id)}, which is not one of those to"
                     f" mirror: {', '.join(map(quote_json, sorted(asset_ids)))}",
                 )
 
     async def _add_missing_owner(self, owner: ForeignKey, key: str, place: str) -> None:
-        if self._violations.rejected.may_include(owner.kind, key):
+        if self.violations.rejected.may_include(owner.kind, key):
             return
         kind = catalog.RECORD_TYPES_BY_NAME[owner.kind]
-        if await self._find_removed(owner.kind, [key]):
+        if await self.find_removed(owner.kind, [key]):
             message = "is removed by this import: the bundle does not have it"
-            self._violations.add(place, f"{describe_record(kind, key)} {message}")
+            self.violations.add(place, f"{describe_record(kind, key)} {message}")
         else:
             await self._add_missing(kind, key, place)
 
     async def _add_missing(self, kind: RecordType[Any], key: str, place: str) -> None:
-        near = [] if self._violations.is_full else await self._find_near_keys(kind.name, key)
-        self._violations.add(place, describe_missing(kind, key, near, NOWHERE))
+        near = [] if self.violations.is_full else await self._find_near_keys(kind.name, key)
+        self.violations.add(place, describe_missing(kind, key, near, NOWHERE))
 
     async def _find_near_keys(self, kind_name: str, key: str) -> list[str]:
-        staged = self._staging.collection_of(kind_name)
-        live = self._database[kind_name]
+        staged = self.staging.collection_of(kind_name)
+        live = self.database[kind_name]
         return [
             *await find_neighbours(staged, KEY_FIELD, key),
             *await find_neighbours(live, "_id", key),
@@ -251,7 +243,7 @@ class BundleValidator:
         # Sorted by their staged keys, so documents with the same single-valued key are neighbours.
         for document, origin in zip(batch.documents, batch.origins, strict=True):
             if document["_id"] == self._previous[0]:
-                self._violations.add(origin, describe_repeated(self._previous[1]))
+                self.violations.add(origin, describe_repeated(self._previous[1]))
             self._previous = document["_id"], origin
 
     def _validate_immutable_fields(
@@ -260,7 +252,7 @@ class BundleValidator:
         for field in kind.immutable_fields:
             if document[field] != live[field]:
                 self._add_doubt(kind, document, field)
-                self._violations.add(
+                self.violations.add(
                     f"{origin}.{field}",
                     f"{describe_record(kind, live['_id'])} belongs to {quote_json(live[field])} and"
                     f" cannot move to {quote_json(document[field])}",
@@ -279,10 +271,10 @@ class BundleValidator:
         for owned_kind, owner in owned:
             is_of_owner = {owner.field: document["_id"]}
             for field in owner.copied_fields:
-                if document[field] != live[field] and await self._database[
-                    owned_kind.name
-                ].find_one(is_of_owner):
-                    self._violations.add(
+                if document[field] != live[field] and await self.database[owned_kind.name].find_one(
+                    is_of_owner
+                ):
+                    self.violations.add(
                         f"{origin}.{field}",
                         f"cannot change from {quote_json(live[field])} while there are"
                         f" {owned_kind.name}",
@@ -291,7 +283,7 @@ class BundleValidator:
             dropped = {*planning.values_at(live, path)} - {*planning.values_at(document, path)}
             where = {**is_of_owner, field: {"$in": sorted(dropped)}}
             if dropped and (kept := await self._find_kept(owned_kind, where)):
-                self._violations.add(
+                self.violations.add(
                     f"{origin}.{path}",
                     f"{quote_json(kept[field])} cannot be removed while {owned_kind.name} refer to"
                     f" it; the {describe_record(kind, live['_id'])} of the catalog, which all"
@@ -301,12 +293,12 @@ class BundleValidator:
 
     async def _find_kept(self, kind: RecordType[Any], where: Document) -> Document | None:
         """Return a record that the import neither removes nor replaces by one of another value."""
-        async for batch in driver.iter_batches(self._database[kind.name], where):
-            removed = await self._find_removed(kind.name, [document["_id"] for document in batch])
+        async for batch in driver.iter_batches(self.database[kind.name], where):
+            removed = await self.find_removed(kind.name, [document["_id"] for document in batch])
             for document in batch:
                 if document["_id"] not in removed and not (
                     document.get(kind.single_valued_flag)
-                    and await self._staging.has_key_within(kind.name, document["_id"])
+                    and await self.staging.has_key_within(kind.name, document["_id"])
                 ):
                     return document
         return None
@@ -315,8 +307,8 @@ class BundleValidator:
         """Return warnings: drawings that show units or floors that there are not, maps tagged
         routable that are not."""
         notes = []
-        units, maps = self._owner_caches[catalog.UNITS.name], self._owner_caches[catalog.MAPS.name]
-        async for batch in self._staging.iter_batches(catalog.MAPS):
+        units, maps = self.owner_caches[catalog.UNITS.name], self.owner_caches[catalog.MAPS.name]
+        async for batch in self.staging.iter_batches(catalog.MAPS):
             notes += await self._note_unroutable_maps(batch)
             drawn = [document for document in batch if SHOWN_FIELD in document]
             await maps.load({document["_id"] for document in drawn})
@@ -327,7 +319,7 @@ class BundleValidator:
                 shown = drawings.ShownParts(
                     unit_ids, [*starmap(drawings.ShownLevel, levels)], unit_levels
                 )
-                place = self._violations.columns.describe(f"{document[ORIGIN_FIELD]}.source")
+                place = self.violations.columns.describe(f"{document[ORIGIN_FIELD]}.source")
                 await units.load(set(unit_ids))
                 found = {unit_id: units.get(unit_id) for unit_id in unit_ids}
                 on = {unit_id: unit["floor_id"] for unit_id, unit in found.items() if unit}
@@ -338,11 +330,11 @@ class BundleValidator:
     async def _find_floor_ids(self, asset_ids: Collection[str]) -> dict[str, set[str]]:
         """Return by asset the floors that it has after the import."""
         where = {"asset_id": {"$in": [*asset_ids]}}
-        live = await self._database[catalog.FLOORS.name].find(where, ["asset_id"]).to_list(None)
-        removed = await self._find_removed(catalog.FLOORS.name, [floor["_id"] for floor in live])
+        live = await self.database[catalog.FLOORS.name].find(where, ["asset_id"]).to_list(None)
+        removed = await self.find_removed(catalog.FLOORS.name, [floor["_id"] for floor in live])
         kept = (floor for floor in live if floor["_id"] not in removed)
         floor_ids = defaultdict(set)
-        for floor in (*await self._staging.find_floors(asset_ids), *kept):
+        for floor in (*await self.staging.find_floors(asset_ids), *kept):
             floor_ids[floor["asset_id"]].add(floor["_id"])
         return floor_ids
 
@@ -356,9 +348,9 @@ class BundleValidator:
         if not tagged:
             return []
         where = {"_id": {"$in": [*tagged]}, catalog.NETWORK_FIELD: {"$type": "string"}}
-        routable = set(await self._database[catalog.MAPS.name].distinct("_id", where))
+        routable = set(await self.database[catalog.MAPS.name].distinct("_id", where))
         return [
-            f"{self._violations.columns.describe(f'{origin}.tags')}: the map is tagged"
+            f"{self.violations.columns.describe(f'{origin}.tags')}: the map is tagged"
             f" {catalog.PATHFINDING_TAG} but is not routable until it is processed"
             for key, origin in tagged.items()
             if key not in routable
@@ -428,7 +420,7 @@ class MemberIndex:
         return self._sorted_keys[kind_name]
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class Reference:
     """Members that refer to one owner and have the same values of what must match it."""
 
@@ -506,7 +498,7 @@ def check_bundles(
     With `is_merge`, members give only some fields, of records that the
     catalog is assumed to have.
     """
-    check = _BundleCheck(violations, parse_drawing, is_merge=is_merge)
+    check = _BundleCheck(violations, parse_drawing, is_merge)
     tables = TableReader()
     for batch in read_batches(bundles, violations, tables, are_partial=is_merge):
         for member in batch.members:
@@ -528,23 +520,23 @@ def check_bundles(
     return CheckResult(violations, assumed, len(missing), notes, dict(check.members))
 
 
+@dataclasses.dataclass
 class _BundleCheck:
     """The members that were read so far, and what waits until all are."""
 
-    def __init__(
-        self, violations: Violations, parse_drawing: DrawingParser, *, is_merge: bool
-    ) -> None:
-        self.members: Counter[str] = Counter()
-        self._violations = violations
-        self._parse_drawing = parse_drawing
-        self._is_merge = is_merge
-        self._index = MemberIndex()
-        self._references: dict[tuple[object, ...], Reference] = {}
-        """References to owners that were not read before the members, or do not match them."""
-        self.shown: dict[str, tuple[str | None, drawings.ShownParts]] = {}
-        """They are the asset of the map, if known, and what it shows, by place of the drawing."""
-        self._changed: Counter[tuple[str, str]] = Counter()
-        """The records of members that lack what a new record needs."""
+    violations: Violations
+    parse_drawing: DrawingParser
+    is_merge: bool
+    members: Counter[str] = dataclasses.field(default_factory=Counter)
+    _index: MemberIndex = dataclasses.field(default_factory=MemberIndex)
+    _references: dict[tuple[object, ...], Reference] = dataclasses.field(default_factory=dict)
+    """References to owners that were not read before the members, or do not match them."""
+    shown: dict[str, tuple[str | None, drawings.ShownParts]] = dataclasses.field(
+        default_factory=dict
+    )
+    """They are the asset of the map, if known, and what it shows, by place of the drawing."""
+    _changed: Counter[tuple[str, str]] = dataclasses.field(default_factory=Counter)
+    """The records of members that lack what a new record needs."""
 
     def add_member(self, member: BundleMember, directory: Path | None) -> None:
         """Add a member. Its drawing is relative to the directory."""
@@ -552,11 +544,11 @@ class _BundleCheck:
         self.members[kind.name] += 1
         if document.get("source") is not None:
             self._add_drawing(document, place, directory)
-        if self._is_merge and planning.find_lacking_fields(kind, document):
+        if self.is_merge and planning.find_lacking_fields(kind, document):
             self._changed[kind.name, document["_id"]] += 1
         if other := self._index.add(kind, document, place):
             message = describe_duplicate(kind, document["_id"], other.place)
-            self._violations.add(place, message)
+            self.violations.add(place, message)
         for reference in iter_references(kind, document, place):
             owner = self._index.get(reference.owner.kind, reference.key)
             if any(reference.find_faults(owner)):
@@ -571,12 +563,12 @@ class _BundleCheck:
         known = self._references.setdefault(identity, reference)
         if known is not reference:
             known.count += 1
-            if len(known.places) < self._violations.max_kept:
+            if len(known.places) < self.violations.max_kept:
                 known.places += reference.places
 
     def add_rejected(self) -> None:
         """Add what members refer to that were rejected for something else."""
-        for member in self._violations.rejected.members:
+        for member in self.violations.rejected.members:
             if member.document.get("source") is not None:
                 self._add_drawing(member.document, member.origin, member.directory)
             for reference in iter_references(member.kind, member.document, member.origin):
@@ -584,11 +576,11 @@ class _BundleCheck:
 
     def _add_drawing(self, document: Document, place: str, directory: Path | None) -> None:
         try:
-            drawing = self._parse_drawing(drawings.read_source(document["source"], directory))
-            source = self._violations.columns.describe(f"{place}.source")
+            drawing = self.parse_drawing(drawings.read_source(document["source"], directory))
+            source = self.violations.columns.describe(f"{place}.source")
             self.shown[source] = document.get("asset_id"), drawing.shown
         except drawings.SourceError as error:
-            self._violations.add(f"{place}.source", str(error))
+            self.violations.add(f"{place}.source", str(error))
 
     def _lacks_owner(self, kind: RecordType[Any], fault: ReferenceFault, facts: Document) -> bool:
         """Return whether a member names an owner that is missing where another does not match it:
@@ -599,13 +591,13 @@ class _BundleCheck:
         )
 
     def _is_missing(self, kind_name: str, key: str) -> bool:
-        is_rejected = self._violations.rejected.may_include(kind_name, key)
+        is_rejected = self.violations.rejected.may_include(kind_name, key)
         return not is_rejected and self._index.get(kind_name, key) is None
 
     def resolve_references(self, is_complete: bool) -> Counter[tuple[str, str]]:
         """Check the references that waited; return the owners that do not exist."""
         missing = self._changed
-        rejected = self._violations.rejected
+        rejected = self.violations.rejected
         for reference in self._references.values():
             owner, key, count = reference.owner, reference.key, reference.count
             member = self._index.get(owner.kind, key)
@@ -615,16 +607,16 @@ class _BundleCheck:
             for fault in reference.find_faults(member):
                 if member is not None:
                     if not (is_complete and self._lacks_owner(kind, fault, member.facts)):
-                        self._violations.add_all(reference.places, fault.message, count)
+                        self.violations.add_all(reference.places, fault.message, count)
                 elif is_complete and self._is_missing(owner.kind, key):
                     message = self._describe_missing(owner, key)
-                    self._violations.add_all(reference.places, message, count)
+                    self.violations.add_all(reference.places, message, count)
                 elif self._is_missing(owner.kind, key):
                     missing[owner.kind, key] += count
         return missing
 
     def _describe_missing(self, owner: ForeignKey, key: str) -> str:
-        is_full = self._violations.is_full
+        is_full = self.violations.is_full
         near = [] if is_full else self._index.find_near_keys(owner.kind, key)
         return describe_missing(
             catalog.RECORD_TYPES_BY_NAME[owner.kind], key, near, " in any of the files"
@@ -638,10 +630,10 @@ class _BundleCheck:
 
     def add_repeated_rejected(self) -> None:
         """Add members with the keys of members that were rejected for something else."""
-        for kind, places in self._violations.rejected.iter_places():
+        for kind, places in self.violations.rejected.iter_places():
             for key, place in places.items():
                 if member := self._index.get(kind.name, key):
-                    self._violations.add_duplicate(kind, key, place, member.place)
+                    self.violations.add_duplicate(kind, key, place, member.place)
 
     def add_repeated_attributes(self) -> None:
         """Check that units have one attribute of a group for one."""
@@ -652,7 +644,7 @@ class _BundleCheck:
             document |= {kind.single_valued_flag: group and group.facts[kind.single_valued_flag]}
             stored_key = kind.key_of(document)
             if stored_key == previous[0]:
-                self._violations.add(member.place, describe_repeated(previous[1]))
+                self.violations.add(member.place, describe_repeated(previous[1]))
             previous = stored_key, member.place
 
     def collect_notes(self, is_complete: bool) -> list[str]:

@@ -202,20 +202,19 @@ def _feed(pipe: BinaryIO | Any, content: bytes) -> None:
         pipe.write(content)
 
 
+@dataclass
 class _WorkbookLines:
     """The lines that the process writes."""
 
-    def __init__(self, lines: Any, name: str) -> None:
-        self._lines = lines
-        self._name = name
-        self._decoder = msgspec.json.Decoder()
-        self._next: Any = None
+    lines: Any
+    name: str
+    _next: Any = None
 
     def iter_sheets(self) -> Iterator[Sheet]:
         self._advance()
         while not self._next.get("end"):
             title = self._next["sheet"]
-            place = f'{self._name}: sheet "{title}"'
+            place = f'{self.name}: sheet "{title}"'
             rows = self._iter_rows(place)
             is_hidden = self._next["hidden"]
             self._advance()
@@ -224,10 +223,10 @@ class _WorkbookLines:
                 pass
 
     def _advance(self) -> None:
-        line = self._lines.readline()
+        line = self.lines.readline()
         if not line.endswith(b"\n"):
             raise TableError(ENDED_EARLY)
-        self._next = self._decoder.decode(line)
+        self._next = msgspec.json.decode(line)
         if isinstance(self._next, dict) and "error" in self._next:
             raise TableError(self._next["error"])
 
