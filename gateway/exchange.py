@@ -28,7 +28,7 @@ from rest.errors import (
     http_version_error,
     unknown_coding_error,
 )
-from rest.scope_members import SCOPE_OPERATION
+from rest.scope_members import SCOPE_COUNTED_AS, SCOPE_FAILURE, SCOPE_OPERATION, SCOPE_ROUTE
 
 _SCOPE_FIELDS: Final = "floorgate.header_fields"
 
@@ -343,6 +343,36 @@ def log_request(
     if trace_id is not None:
         fields["trace_id"] = trace_id
     _access_log.handle(_RequestRecord(level, error, extra={"fields": fields}))
+
+
+def log_scope(
+    scope: Scope,
+    started: float,
+    status: int,
+    *,
+    sent_bytes: int = 0,
+    reason: str | None = None,
+    error_codes: Collection[str] = (),
+    error: BaseException | None = None,
+) -> None:
+    """Log the request of a scope, which has `started` at this time of `time.perf_counter()`."""
+    log_request(
+        scope["state"]["request_id"],
+        method=scope["method"],
+        route=scope.get(SCOPE_ROUTE),
+        status=status,
+        duration_ms=(time.perf_counter() - started) * 1000,
+        sent_bytes=sent_bytes,
+        client=get_client_address(scope),
+        key_id=scope.get(SCOPE_KEY_ID),
+        reason=reason,
+        operation=scope.get(SCOPE_OPERATION),
+        counted_as=scope.get(SCOPE_COUNTED_AS),
+        error_codes=error_codes,
+        error=error,
+        failure=scope.get(SCOPE_FAILURE),
+        trace_id=scope.get(SCOPE_TRACE_ID),
+    )
 
 
 def build_error_messages(error: HttpError, source: ErrorSource) -> tuple[Message, Message]:

@@ -14,16 +14,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway.exchange import (
     MAX_WRITE_BYTES,
     SCOPE_EARLY_STATUS,
-    SCOPE_KEY_ID,
     SCOPE_RATE_LIMIT_HEADERS,
-    SCOPE_TRACE_ID,
     SCOPE_TRACE_RESPONSE,
     TRACE_RESPONSE_HEADER,
     build_error_messages,
     fields_of,
-    get_client_address,
     get_request_id,
-    log_request,
+    log_scope,
     serialize_headers,
     wants_explanation,
 )
@@ -47,13 +44,9 @@ from rest.errors import (
 )
 from rest.scope_members import (
     IGNORED_HEADER,
-    SCOPE_COUNTED_AS,
     SCOPE_DEPRECATION,
     SCOPE_ERROR_CODES,
-    SCOPE_FAILURE,
     SCOPE_IGNORED_PARAMETERS,
-    SCOPE_OPERATION,
-    SCOPE_ROUTE,
     ClientDisconnectedError,
 )
 from storage.errors import UnavailableCause
@@ -127,21 +120,13 @@ class RequestMiddleware:
             self._spans.end(scope, root, response.status, error_codes, seconds)
         if isinstance(scope.get(SCOPE_ADMISSION), Rejection) and error is None:
             return  # the protocol has counted it for a line about many
-        log_request(
-            request_id,
-            method=scope["method"],
-            route=scope.get(SCOPE_ROUTE),
-            status=response.status,
-            duration_ms=(time.perf_counter() - started) * 1000,
+        log_scope(
+            scope,
+            started,
+            response.status,
             sent_bytes=response.sent_bytes,
-            client=get_client_address(scope),
-            key_id=scope.get(SCOPE_KEY_ID),
-            operation=scope.get(SCOPE_OPERATION),
             error_codes=error_codes,
             error=error,
-            trace_id=scope.get(SCOPE_TRACE_ID),
-            counted_as=scope.get(SCOPE_COUNTED_AS),
-            failure=scope.get(SCOPE_FAILURE),
         )
 
     async def _respond(

@@ -5,7 +5,7 @@ https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md
 
 import asyncio
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,9 +21,8 @@ from gateway.authentication import API_KEY_HEADER, FLAGS_HEADER
 from gateway.exchange import (
     SCOPE_AUTHENTICATED_KEY,
     SCOPE_KEY_ID,
-    SCOPE_TRACE_ID,
     get_client_address,
-    log_request,
+    log_scope,
     new_request_id,
 )
 from gateway.graphql.request import (
@@ -42,8 +41,6 @@ from rest.errors import HttpError, note_errors, server_error, service_unavailabl
 from rest.scope_members import (
     SCOPE_COUNTED_AS,
     SCOPE_ERROR_CODES,
-    SCOPE_FAILURE,
-    SCOPE_OPERATION,
     SCOPE_ROUTE,
 )
 from schema.execution import InvalidOperationError, Operation
@@ -155,6 +152,7 @@ class SocketOperations:
             **scope,
             "type": "http",
             "method": "POST",
+            SCOPE_COUNTED_AS: OTHER,
             "scheme": "https" if scope["scheme"] == "wss" else "http",
             "query_string": b"" if API_KEY_HEADER in names else scope["query_string"],
             "headers": kept + replaced,
@@ -220,11 +218,13 @@ class SocketOperations:
         finally:
             if self._is_wanted(operation_id):
                 del self._tasks[operation_id]
+            status = 500 if failure else 200
             codes = ["SERVER_ERROR"] if failure else request.scope.get(SCOPE_ERROR_CODES, ())
             if spans is not None and root is not None:
                 seconds = time.perf_counter() - started
-                spans.end(request.scope, root, 500 if failure else 200, codes, seconds)
-            _log_operation(request.scope, started, failure, codes)
+                spans.end(request.scope, root, status, codes, seconds)
+            request.scope["method"] = OPERATION_METHOD
+            log_scope(request.scope, started, status, error_codes=codes, error=failure)
 
     async def _execute(
         self, operation_id: str, client_request: GraphQLRequest, request: Request
@@ -313,27 +313,6 @@ def _read_headers(payload: dict[str, Any]) -> list[tuple[bytes, bytes]]:
     return headers
 
 
-def _log_operation(
-    scope: Scope, started: float, failure: Exception | None, error_codes: Collection[str]
-) -> None:
-    log_request(
-        scope["state"]["request_id"],
-        method=OPERATION_METHOD,
-        route=scope[SCOPE_ROUTE],
-        status=500 if failure else 200,
-        duration_ms=(time.perf_counter() - started) * 1000,
-        sent_bytes=0,
-        client=get_client_address(scope),
-        key_id=scope.get(SCOPE_KEY_ID),
-        operation=scope.get(SCOPE_OPERATION),
-        error_codes=error_codes,
-        error=failure,
-        trace_id=scope.get(SCOPE_TRACE_ID),
-        counted_as=scope.get(SCOPE_COUNTED_AS, OTHER),
-        failure=scope.get(SCOPE_FAILURE),
-    )
-
-
 SUBPROTOCOL = "graphql-transport-ws"
 INIT_SECONDS = 10.0
 """The time that a client has from the handshake to `connection_init`."""
@@ -351,7 +330,7 @@ class WebSocketEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one WebSocket until it is closed."""
         await receive()  # websocket.connect
-        scope[SCOPE_ROUTE] = self.path
+        scope.update({"method": "GET", SCOPE_ROUTE: self.path, SCOPE_COUNTED_AS: SUBSCRIPTION})
         scheme = scope["scheme"].replace("ws", "http")
         if error := self._find_rejection(Headers(scope=scope), scheme):
             await error({**scope, "scheme": scheme}, receive, send)
@@ -504,15 +483,5 @@ class Socket:
             )
 
     def _log(self, started: float, closed: CloseError | None) -> None:
-        log_request(
-            self.scope["state"]["request_id"],
-            method="GET",
-            route=self.scope[SCOPE_ROUTE],
-            status=101,
-            duration_ms=(time.perf_counter() - started) * 1000,
-            sent_bytes=self._sent_bytes,
-            client=get_client_address(self.scope),
-            key_id=self.scope.get(SCOPE_KEY_ID),
-            reason=None if closed is None else f"{closed.code} {closed.reason}",
-            counted_as=SUBSCRIPTION,
-        )
+        reason = None if closed is None else f"{closed.code} {closed.reason}"
+        log_scope(self.scope, started, 101, sent_bytes=self._sent_bytes, reason=reason)
