@@ -228,24 +228,12 @@ class InvalidEndpointsError(Exception):
         super().__init__("\n".join(map(str, self.faults)))
 
 
-def load_endpoints(
-    sources: Iterable[Source], schema: GraphQLSchema, *, is_validated: bool = True
-) -> tuple[Endpoint, ...]:
-    """Return the endpoints of some files, which may spread each other's fragments.
-
-    Raises InvalidEndpointsError with all faults. Without validation these are only those that keep
-    an endpoint from being described; a document that does not fit the schema is found when it is
-    prepared.
-    """
-    loader = EndpointLoader(schema)
-    loader.read(sources)
-    return loader.finish(is_validated=is_validated)
-
-
 @cache
 def built_in_endpoints() -> tuple[Endpoint, ...]:
     """Return the endpoints of every gateway. Reading them takes 15 ms, at the first call."""
-    return load_endpoints(read_folder(), GRAPHQL_SCHEMA, is_validated=False)
+    loader = EndpointLoader(GRAPHQL_SCHEMA)
+    loader.read(read_folder())
+    return loader.finish(is_validated=False)
 
 
 def read_folder() -> Iterator[Source]:
@@ -388,7 +376,7 @@ _Inputs: TypeAlias = tuple[dict[str, str], dict[str, str], RequestBody | None]
 
 
 class EndpointLoader:
-    """Makes endpoints of definitions once all of them are known.
+    """Makes endpoints of the definitions of files, which may spread each other's fragments.
 
     With limits they are an operator's own, which `find_faults` of `rest/endpoint_rules.py` checks,
     and without them built-in ones.
@@ -436,7 +424,11 @@ class EndpointLoader:
             definitions[node.name.value] = _Definition(node)
 
     def finish(self, *, is_validated: bool, most: int = MAX_OWN_ENDPOINTS) -> tuple[Endpoint, ...]:
-        """Return the endpoints. Raises InvalidEndpointsError."""
+        """Return the endpoints. Raises InvalidEndpointsError with all faults.
+
+        Without validation these are only those that keep an endpoint from being described; a
+        document that does not fit the schema is found when it is prepared.
+        """
         if len(self.operations) > most:  # before any of them is read
             place = _find_place([*self.operations.values()][most].node)
             fault = Fault(*place, f"There may be {most:,} endpoints together at most")

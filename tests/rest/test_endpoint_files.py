@@ -1,7 +1,7 @@
 """Endpoints from files of operations: what is read from them, and which faults are named."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,8 +18,8 @@ from rest.endpoint_files import (
     FILES,
     FOLDER,
     Endpoint,
+    EndpointLoader,
     InvalidEndpointsError,
-    load_endpoints,
     read_folder,
 )
 from rest.endpoint_rules import load_own_endpoints
@@ -47,7 +47,13 @@ NOT_IN_REST = {"Map.feetPerUnit"}
 def load(*texts: str) -> tuple[Endpoint, ...]:
     """Load files named `0.graphql`, `1.graphql` and so on."""
     sources = [Source(text, f"{number}.graphql") for number, text in enumerate(texts)]
-    return load_endpoints(sources, GRAPHQL_SCHEMA)
+    return load_sources(sources)
+
+
+def load_sources(sources: Iterable[Source]) -> tuple[Endpoint, ...]:
+    loader = EndpointLoader(GRAPHQL_SCHEMA)
+    loader.read(sources)
+    return loader.finish(is_validated=True)
 
 
 def load_one(text: str) -> Endpoint:
@@ -63,7 +69,7 @@ def faults_of(*texts: str) -> list[str]:
 
 
 def test_the_folder_is_valid_and_has_no_other_files() -> None:
-    assert len(load_endpoints(read_folder(), GRAPHQL_SCHEMA)) == len(ENDPOINTS)
+    assert len(load_sources(read_folder())) == len(ENDPOINTS)
     assert {path.stem for path in FOLDER.iterdir()} == {*FILES}
 
 
