@@ -15,7 +15,7 @@ from resolvers.request.inputs import (
     PageArguments,
     argument,
     batch_resolver,
-    required_input_field,
+    ruled_field,
 )
 from resolvers.request.listing import list_resolver, paged
 from storage import attribute_assignments, catalog
@@ -29,10 +29,10 @@ MAX_ASSIGNMENTS = 10_000
 
 @strawberry.input(description="A unit, and the attribute to assign to it or to remove from it.")
 class AssignmentInput:
-    group_id: strawberry.ID = required_input_field("The attribute group.", ID)
-    attribute_id: strawberry.ID = required_input_field("An attribute of the group.", ID)
-    asset_id: strawberry.ID = required_input_field("The asset of the unit.", ID)
-    unit_id: strawberry.ID = required_input_field("The unit.", ID)
+    group_id: strawberry.ID = ruled_field("The attribute group.", ID)
+    attribute_id: strawberry.ID = ruled_field("An attribute of the group.", ID)
+    asset_id: strawberry.ID = ruled_field("The asset of the unit.", ID)
+    unit_id: strawberry.ID = ruled_field("The unit.", ID)
 
 
 class GroupAttribute(NamedTuple):

@@ -156,18 +156,14 @@ MAX_ATTRIBUTES = 10
 
 @strawberry.input(description="An attribute that units have.")
 class AttributeFilter:
-    group_id: strawberry.ID = inputs.required_input_field("The attribute group.", inputs.ID)
-    attribute_id: strawberry.ID = inputs.required_input_field(
-        "An attribute of the group.", inputs.ID
-    )
+    group_id: strawberry.ID = inputs.ruled_field("The attribute group.", inputs.ID)
+    attribute_id: strawberry.ID = inputs.ruled_field("An attribute of the group.", inputs.ID)
 
 
 @strawberry.input(description="A unit's id in a third-party system.")
 class ReferenceFilter:
-    key: str = inputs.required_input_field("Names the third-party system.", *REFERENCE_KEY_RULES)
-    value: str = inputs.required_input_field(
-        "The unit's id in that system.", *REFERENCE_VALUE_RULES
-    )
+    key: str = inputs.ruled_field("Names the third-party system.", *REFERENCE_KEY_RULES)
+    value: str = inputs.ruled_field("The unit's id in that system.", *REFERENCE_VALUE_RULES)
 
 
 FloorFilter: TypeAlias = Annotated[

@@ -31,8 +31,8 @@ from resolvers.request.inputs import (
     Range,
     Rule,
     argument,
-    input_field,
     joint_rules,
+    ruled_field,
 )
 from resolvers.request.kinds import DescribedEnum, describe_enum, graphql_enum
 from resolvers.request.threads import ROUTING, FairThreads
@@ -153,27 +153,27 @@ class LocationOrPosition:
     "count and the response repeats the id."
 )
 class WaypointInput:
-    id: strawberry.ID | None = input_field(
+    id: strawberry.ID | None = ruled_field(
         "Id of a location of the map; if it has no such location, of a unit with one.",
         ID,
         default=None,
     )
-    unit_id: strawberry.ID | None = input_field(
+    unit_id: strawberry.ID | None = ruled_field(
         "Id of a unit that has a location on the map, instead of `id`.", ID, default=None
     )
-    name: str | None = input_field(
+    name: str | None = ruled_field(
         "Repeated in the response; the location's name by default.",
         Length(0, MAX_TEXT_CHARACTERS),
         NO_NUL,
         default=None,
     )
-    x: float | None = input_field(
+    x: float | None = ruled_field(
         "In the map's own coordinates.", Range(-MAX_COORDINATE, MAX_COORDINATE), default=None
     )
-    y: float | None = input_field(
+    y: float | None = ruled_field(
         "In the map's own coordinates.", Range(-MAX_COORDINATE, MAX_COORDINATE), default=None
     )
-    floor_id: strawberry.ID | None = input_field("Id of a floor of the map.", ID, default=None)
+    floor_id: strawberry.ID | None = ruled_field("Id of a floor of the map.", ID, default=None)
 
 
 class Waypoint(Struct, frozen=True):
@@ -387,13 +387,13 @@ TRAVEL_MODES = OneOf(*(mode.value for mode in TravelMode))
 
 @strawberry.input(description="Options of the costing `pedestrian`.")
 class PedestrianOptions:
-    mode: TravelMode | None = input_field("How to travel.", TRAVEL_MODES, default=TravelMode.FOOT)
-    avoid: list[Avoidable] | None = input_field(AVOID_DESCRIPTION, *AVOID_RULES, default=None)
+    mode: TravelMode | None = ruled_field("How to travel.", TRAVEL_MODES, default=TravelMode.FOOT)
+    avoid: list[Avoidable] | None = ruled_field(AVOID_DESCRIPTION, *AVOID_RULES, default=None)
 
 
 @strawberry.input(description="Options by costing.")
 class CostingOptions:
-    pedestrian: PedestrianOptions | None = input_field("Of `pedestrian`.", default=None)
+    pedestrian: PedestrianOptions | None = ruled_field("Of `pedestrian`.", default=None)
 
 
 Mode: TypeAlias = Annotated[

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from datetime import datetime
 from functools import cache
 from inspect import Parameter, getdoc, isasyncgenfunction, signature
@@ -62,13 +62,6 @@ def _make_nullable(graphql_type: Any) -> Any:
     return Optional[graphql_type]  # noqa: UP045 - `|` does not take generic types of strings
 
 
-def bounded_field(description: str, *rules: inputs.Rule) -> Any:
-    """Return a field without a resolver, the values of which keep these rules."""
-    return strawberry.field(
-        description=description, metadata={inputs.DEFINITION: inputs.InputDefinition(rules)}
-    )
-
-
 @cache
 def output_type(result_type: type, name: str | None = None, **graphql_types: Any) -> Any:
     """Return the GraphQL type with the fields of `result_type`, which a resolver returns.
@@ -93,8 +86,7 @@ def output_type(result_type: type, name: str | None = None, **graphql_types: Any
         if get_origin(hint) is Annotated:
             hint, description, *rules = get_args(hint)
         annotations[field_name] = graphql_types.get(field_name) or _output_hint(field_name, hint)
-        metadata = {inputs.DEFINITION: inputs.InputDefinition(tuple(rules))}
-        members[field_name] = strawberry.field(description=description, metadata=metadata)
+        members[field_name] = inputs.ruled_field(description, *rules)
     made = type(name or result_type.__name__, (), members)
     return strawberry.type(made, description=inspect.getdoc(result_type))
 
@@ -151,7 +143,12 @@ def build_input_type(name: str, resolver: Callable[..., Any]) -> Any:
     for parameter in signature(resolver).parameters.values():
         if parameter.name != "info":
             annotations[parameter.name], definition = _split_annotation(parameter.annotation)
-            members[parameter.name] = _input_field(parameter, definition)
+            members[parameter.name] = strawberry.field(
+                name=definition.name,
+                description=definition.description,
+                metadata=definition.metadata,
+                default=MISSING if parameter.default is Parameter.empty else parameter.default,
+            )
     mutation = name[0].lower() + name.removesuffix("Input")[1:]
     made = strawberry.input(type(name, (), members), description=f"Input of `{mutation}`.")
     return inputs.joint_rules(*map(_RuleOfMembers, inputs.joint_rules_of(resolver)))(made)
@@ -161,18 +158,6 @@ def _split_annotation(annotation: Any) -> tuple[Any, StrawberryArgumentAnnotatio
     assert get_origin(annotation) is Annotated, annotation
     value_type, definition = get_args(annotation)
     return value_type, definition
-
-
-def _input_field(parameter: Parameter, definition: StrawberryArgumentAnnotation) -> Any:
-    options: dict[str, Any] = (
-        {} if parameter.default is Parameter.empty else {"default": parameter.default}
-    )
-    return strawberry.field(
-        name=definition.name,
-        description=definition.description,
-        metadata=definition.metadata,
-        **options,
-    )
 
 
 @dataclass(frozen=True, slots=True)

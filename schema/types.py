@@ -34,14 +34,14 @@ from resolvers.drawings.shapes import ShapePart, ShapeType
 from resolvers.maps import SvgDocument
 from resolvers.request import caller
 from resolvers.request.inputs import DEFAULT_PER_PAGE as DEFAULT_PER_PAGE
-from resolvers.request.inputs import MAX_INT32, Items, Range
+from resolvers.request.inputs import MAX_INT32, Items, Range, ruled_field
 from resolvers.request.inputs import MAX_PER_PAGE as MAX_PER_PAGE
 from resolvers.request.inputs import MAX_TOTAL_COUNT as MAX_TOTAL_COUNT
 from resolvers.request.kinds import RecordKind
 from resolvers.request.listing import count_total
 from resolvers.request.times import DateTime
 from schema.endpoint_directives import HttpMethod
-from schema.fields import bounded_field, output_type, resolver_field
+from schema.fields import output_type, resolver_field
 
 # What fields cost, in records; a record takes some 5 microseconds of CPU time. The worst case of
 # each was measured: a matrix of 50 positions takes up to 20 ms, the search for the nearest of
@@ -150,10 +150,10 @@ T = TypeVar("T")
 
 @strawberry.type(description="Which page of a list this is.")
 class Paging:
-    per_page: int = bounded_field(
+    per_page: int = ruled_field(
         f"The page size used; at most {MAX_PER_PAGE}.", Range(1, MAX_PER_PAGE)
     )
-    current_page: int = bounded_field(
+    current_page: int = ruled_field(
         "The page's number, from 1. After a cursor, one more than that of the page with the "
         "cursor.",
         Range(1, MAX_INT32),
@@ -629,7 +629,7 @@ class AuditRecord(
 
 @strawberry.type(description="The assignments that were made, and their units.")
 class AssignUnitAttributesPayload:
-    assignments: list[Assignment] = bounded_field(
+    assignments: list[Assignment] = ruled_field(
         "The assignments of the request, in its order.", Items(1, MAX_ASSIGNMENTS)
     )
     units = resolver_field(resolvers.attributes.load_changed_units, list[Unit] | None)

@@ -15,7 +15,7 @@ import math
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from functools import wraps
 from inspect import isasyncgenfunction, signature
 from types import NoneType
@@ -262,7 +262,7 @@ class InputDefinition:
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[Any, Any]) -> "InputDefinition":
-        """Read what `argument` or `input_field` has written."""
+        """Read what `argument` or `ruled_field` has written."""
         definition: InputDefinition = metadata.get(DEFINITION, _NO_DEFINITION)
         return definition
 
@@ -291,21 +291,15 @@ def argument(
     return strawberry.argument(description=description, name=name, metadata=metadata)
 
 
-def input_field(description: str, *rules: Rule, default: Any) -> Any:
-    """Define an optional field of a strawberry input.
+def ruled_field(description: str | None, *rules: Rule, default: Any = MISSING) -> Any:
+    """Define a field of a strawberry type or input, the values of which keep these rules.
 
-    >>> mode = input_field("How to travel.", OneOf("foot", "wheelchair"), default="foot")
+    >>> mode = ruled_field("How to travel.", OneOf("foot", "wheelchair"), default="foot")
     >>> mode.default, mode.description
     ('foot', 'How to travel.')
     """
-    return strawberry.field(
-        description=description, default=default, metadata={DEFINITION: InputDefinition(rules)}
-    )
-
-
-def required_input_field(description: str, *rules: Rule) -> Any:
-    """Define a required field of a strawberry input."""
-    return strawberry.field(description=description, metadata={DEFINITION: InputDefinition(rules)})
+    metadata = {DEFINITION: InputDefinition(rules)}
+    return strawberry.field(description=description, default=default, metadata=metadata)
 
 
 class InputViolation(NamedTuple):

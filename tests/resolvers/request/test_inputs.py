@@ -47,10 +47,9 @@ from resolvers.request.inputs import (
     batch_resolver,
     check_inputs,
     find_cursor_page_size,
-    input_field,
     joint_rules,
     read_annotation,
-    required_input_field,
+    ruled_field,
 )
 from resolvers.request.threads import FairThreads, owner
 from schema.execution import Executor
@@ -180,8 +179,8 @@ class WidthBelowLength:
 @joint_rules(WidthBelowLength())
 @strawberry.input
 class Room:
-    width_feet: float = required_input_field("Of the floor.", Range(1, 100))
-    length_feet: float | None = input_field("Of the floor.", Range(1, 200), default=10.0)
+    width_feet: float = ruled_field("Of the floor.", Range(1, 100))
+    length_feet: float | None = ruled_field("Of the floor.", Range(1, 200), default=10.0)
 
 
 Rooms = Annotated[list[Room], argument("The rooms.", Items(1, 2, "rooms"))]
