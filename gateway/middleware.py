@@ -115,8 +115,9 @@ class RequestMiddleware:
         if self._on_response is not None:
             self._on_response(scope)
         error_codes = ["SERVER_ERROR"] if error else scope.get(SCOPE_ERROR_CODES, ())
-        if root is not None and self._spans is not None:
-            seconds = response.get_work_seconds(started)
+        if self._spans is not None and root is not None:
+            began = response.began or time.perf_counter()
+            seconds = began - started - response.receiving_seconds
             self._spans.end(scope, root, response.status, error_codes, seconds)
         if isinstance(scope.get(SCOPE_ADMISSION), Rejection) and error is None:
             return  # the protocol has counted it for a line about many
@@ -207,9 +208,9 @@ class _Response:
     """True if the response gets no entity tag and no content coding."""
     expects_body = False
     """True until the body is complete, or the response begins without it."""
-    _began: float | None = None
+    began: float | None = None
     """When the response began, by `time.perf_counter`."""
-    _receiving_seconds = 0.0
+    receiving_seconds = 0.0
     """How long the request waited for its client to send the body."""
     _arrived_bytes = 0
     """Bytes received of an incomplete body."""
@@ -253,7 +254,7 @@ class _Response:
         permit.release()
         waiting = time.perf_counter()
         message = await self._receive()
-        self._receiving_seconds += time.perf_counter() - waiting
+        self.receiving_seconds += time.perf_counter() - waiting
         if message.get("more_body"):
             piece_bytes = len(message["body"])
             self._arrived_bytes += piece_bytes
@@ -306,13 +307,9 @@ class _Response:
     def _begin_response(self) -> None:
         """Hold no slot any more: the work is done when the response begins."""
         self.expects_body = False
-        self._began = time.perf_counter()
+        self.began = time.perf_counter()
         if self._permit is not None:
             self._permit.release()
-
-    def get_work_seconds(self, started: float) -> float:
-        """Return how long the work of a request took: without sending its body and the response."""
-        return (self._began or time.perf_counter()) - started - self._receiving_seconds
 
     async def _send_start(self, start: Message) -> None:
         """Send the start with the headers of this request: other keys get cached responses too."""

@@ -21,7 +21,7 @@ from gateway.read_descriptions import describe_read, without_none
 from rest.scope_members import SCOPE_ROUTE
 from storage.mongo import driver
 from storage.mongo.plans import CommandPlan, explain_commands
-from storage.mongo.spans import Command, Span, begin_root, list_reads
+from storage.mongo.spans import Command, Root, Span, begin_root, list_reads
 
 if TYPE_CHECKING:
     from gateway.tracing import Tracing
@@ -55,13 +55,13 @@ class RequestSpans:
         tracing = open_tracing()
         return cls(slow, tracing) if slow or tracing else None
 
-    def begin(self, scope: Scope) -> Span:
+    def begin(self, scope: Scope) -> Root:
         """Begin the spans of a request, in its task."""
         if self._tracing is not None:
             self._tracing.begin(scope)
         return begin_root()
 
-    def end(self, scope: Scope, root: Span, status: int, codes: Codes, seconds: float) -> None:
+    def end(self, scope: Scope, root: Root, status: int, codes: Codes, seconds: float) -> None:
         """End the spans of a request, the work of which has taken so many seconds."""
         is_slow = self._slow is not None and seconds >= self._slow.seconds and not root.is_long
         if self._tracing is not None:
@@ -89,7 +89,7 @@ class SlowRequests:
         self._lines: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
 
-    def note(self, scope: Scope, root: Span, status: int, codes: Codes, seconds: float) -> None:
+    def note(self, scope: Scope, root: Root, status: int, codes: Codes, seconds: float) -> None:
         """Log a request, unless there was a line about that operation of its key a moment ago."""
         now, key_id = time.monotonic(), scope.get(SCOPE_KEY_ID)
         name = scope.get(SCOPE_ROUTE), find_operation_name(scope), key_id
@@ -148,7 +148,7 @@ def _describe(alike: Sequence[Span], began: float, plan: CommandPlan | None) -> 
     span, *others = alike
     described: dict[str, Any] = {
         "span": span.name,
-        "in": span.outer and (span.outer.name or None),
+        "in": span.outer and span.outer.name,
         "at_ms": _to_ms(span.started - began),
         "ms": _to_ms(span.seconds),
         "code": span.code or None,

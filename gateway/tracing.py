@@ -45,7 +45,7 @@ from gateway.exchange import (
 )
 from gateway.read_descriptions import without_none
 from rest.scope_members import SCOPE_ROUTE
-from storage.mongo.spans import Command, Span
+from storage.mongo.spans import Command, Root, Span
 
 MAX_TRACES_PER_SECOND = 10
 FLUSH_SECONDS = 2.0
@@ -107,7 +107,7 @@ class Tracing:
             scope[SCOPE_TRACE_RESPONSE] = f"00-{trace_id}-{span_id}-01".encode()
 
     def end(
-        self, scope: Scope, root: Span, status: int, codes: Collection[str], *, is_slow: bool
+        self, scope: Scope, root: Root, status: int, codes: Collection[str], *, is_slow: bool
     ) -> None:
         """Export the spans of a request, if it is recorded, or was slow or has failed."""
         request: Any = scope.pop(_SCOPE_SPAN)
@@ -133,7 +133,7 @@ class Tracing:
         request.set_attributes(without_none(attributes))
         _end(request, min(codes, default=str(status)) if is_error else "", time.time_ns())
         epoch = request.start_time - round(root.started * 1e9)
-        made = {id(root): request}
+        made: dict[int, trace.Span] = {}
         for span in reversed(root.spans):  # so that each comes after the one that it is a part of
             outer = made.get(id(span.outer), request)
             part = made[id(span)] = self._tracer.start_span(

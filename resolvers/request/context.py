@@ -143,7 +143,7 @@ BatchLoad = Callable[[list[K]], Awaitable[Sequence[V]]]
 """Return a value for each of some distinct keys, in their order."""
 
 
-class DataLoader(Generic[K, V]):
+class DataLoader(Struct, Generic[K, V], eq=False):
     """Load values by key, each once, and keep them as long as the loader.
 
     Callers in the same iteration of the event loop share one call of `load`. More than `max_keys`
@@ -153,21 +153,20 @@ class DataLoader(Generic[K, V]):
     ...     print("load", keys)
     ...     return [key * 2 for key in keys]
     >>> async def main():
-    ...     loader = DataLoader(load, max_keys=100)
+    ...     loader = DataLoader(load, 100)
     ...     return await asyncio.gather(loader.load([3, 1]), loader.load_one(2), loader.load([1]))
     >>> asyncio.run(main())
     load [3, 1, 2]
     [[6, 2], 4, [2]]
     """
 
-    def __init__(self, load: BatchLoad[K, V], max_keys: int, loads: "_Loads | None" = None) -> None:
-        self._load = load
-        self._max_keys = max_keys
-        self._loads = loads
-        self._values: dict[K, V] = {}
-        self._batches: dict[K, _LoadBatch[K]] = {}
-        """The batch in which each key is loaded, or failed to."""
-        self._next_batch: _LoadBatch[K] | None = None
+    _load: BatchLoad[K, V]
+    _max_keys: int
+    _loads: "_Loads | None" = None
+    _values: dict[K, V] = field(default_factory=dict)
+    _batches: "dict[K, _LoadBatch[K]]" = field(default_factory=dict)
+    """The batch in which each key is loaded, or failed to."""
+    _next_batch: "_LoadBatch[K] | None" = None
 
     async def load(self, keys: Sequence[K]) -> list[V]:
         """Return the value of each key, which may be the exception of this key alone.
@@ -489,13 +488,8 @@ class Context(Struct, frozen=True, eq=False):
         return self._store
 
     def end_loads(self) -> None:
-        """Free what was read.
-
-        Loaders refer to this context. Only the garbage collector would free them together.
-        """
+        """Free what loaders have: they refer to this context, and would wait for the collector."""
         self._loads.loaders.clear()
-        self._loads.documents.clear()
-        self._loads.first_pages.clear()
 
     async def get_record(self, kind: RecordType[R], key: str) -> R | None:
         """Return the visible record with this key, or None.
@@ -510,7 +504,11 @@ class Context(Struct, frozen=True, eq=False):
         if self.first_page is not None:
             await self._load_with_first_page(kind, key, self.first_page)
         elif self._loads.is_sequential and not loader.has(key):
-            record = await self._load_record(kind, key)
+            if self.reads_networks:
+                [record] = await self._load_records(kind, [key])
+            else:
+                store = self.log_keys(kind, (key,))
+                record = await store.load_record(kind, self.caller.scope, key)
             loader.keep(key, record)
             if not isinstance(record, Exception):
                 return record
@@ -744,12 +742,6 @@ class Context(Struct, frozen=True, eq=False):
         if record is not None:
             self._loads.first_pages[relation, request.part, (key,)] = documents
 
-    async def _load_record(self, kind: RecordType[R], key: str) -> R | None:
-        if self.reads_networks:
-            return (await self._load_records(kind, [key]))[0]
-        store = self.log_keys(kind, (key,))
-        return await store.load_record(kind, self.caller.scope, key)
-
     async def _load_records(
         self, kind: RecordType[R], keys: list[str | None]
     ) -> Sequence[R | None]:
@@ -819,10 +811,9 @@ class _TimedRead(driver.OperationDeadline, kw_only=True):
     """
 
     task: asyncio.Task[Any]
-    when: float
     ends_at: float
-    """Both are times of the event loop: `ends_at` counts the extensions that have ended, and
-    `when` the others, too."""
+    """A time of the event loop, with the extensions that have ended; the timer has the others too.
+    """
     extensions: int = 0
     """The number of extensions that have not ended."""
     extended_at: float = 0.0
@@ -833,7 +824,6 @@ class _TimedRead(driver.OperationDeadline, kw_only=True):
         """Have the read end at another time."""
         if not (self.timer.cancelled() or self.is_late):
             self.timer.cancel()
-            self.when = when
             self.timer = asyncio.get_running_loop().call_at(when, self.cancel)
 
     def cancel(self) -> None:
@@ -862,21 +852,20 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
     remaining = seconds - context.waited_seconds - context.budget.waited_seconds
     loop = asyncio.get_running_loop()
     end = loop.time() + remaining
-    task = asyncio.current_task(loop)
-    assert task is not None
+    task: Any = asyncio.current_task(loop)
     cancellations = task.cancelling()
-    read = _TimedRead(time.monotonic() + remaining, task=task, when=end, ends_at=end)
+    read = _TimedRead(time.monotonic() + remaining, task=task, ends_at=end)
     read.timer = loop.call_at(end, read.cancel)
     try:
         with read:
             return await work
     except asyncio.CancelledError as error:
         if read.is_late and task.cancelling() == cancellations + 1:
-            raise _deadline_exceeded(context, seconds, read.when - end) from error
+            raise _deadline_exceeded(context, seconds, read.timer.when() - end) from error
         raise  # somebody else has cancelled the task
     except Exception as error:
         if read.is_late:
-            raise _deadline_exceeded(context, seconds, read.when - end) from error
+            raise _deadline_exceeded(context, seconds, read.timer.when() - end) from error
         # MongoDB may have ended a command a moment before.
         if isinstance(error, UnavailableError) and loop.time() >= end:
             raise _deadline_exceeded(context, seconds) from error

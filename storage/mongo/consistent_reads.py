@@ -69,8 +69,14 @@ async def find_documents(
     It falls back to a cursor when the result exceeds one reply (16 MB).
     """
     limit = max(limit, 1)  # 0 means no limit to MongoDB
-    command: Document = {"find": collection, "filter": where, "projection": projection}
-    command |= {"skip": skip, "limit": limit, "batchSize": limit}
+    command: Document = {
+        "find": collection,
+        "filter": where,
+        "projection": projection,
+        "skip": skip,
+        "limit": limit,
+        "batchSize": limit,
+    }
     if sort:
         command["sort"] = sort
     cursor = (await _read(database, command, session))["cursor"]
@@ -262,6 +268,8 @@ class ReadConnections:
 
     def __init__(self, options: ClientOptions, deployment: topology.Deployment) -> None:
         self._options = options
+        self._timeout = options.timeout
+        """The limit on a command in seconds, where `pymongo.timeout` has none; None for none."""
         self._listener = deployment.listener
         self._observe = deployment.observe
         self._loop = asyncio.get_running_loop()
@@ -286,21 +294,27 @@ class ReadConnections:
         Raises PyMongoError, as the driver would.
         """
         remaining = _csot.remaining()
-        seconds = self._options.timeout if remaining is None else remaining
+        seconds = self._timeout if remaining is None else remaining
         if seconds is None or seconds <= 0 or not self._has_idle():
             return None
-        limit = {"maxTimeMS": math.ceil(seconds * 1000), "$db": database}
-        content = bson.encode({**command, **limit})
+        limit_ms = math.ceil(seconds * 1000)
+        content = bson.encode({**command, "maxTimeMS": limit_ms, "$db": database})
         if len(content) > _MAX_MESSAGE_BYTES:
             return None
-        name, collection = next(iter(command.items()))
-        sent = Command(f"{name} {collection}", None, command=name, collection=collection)
-        sent.server, sent.read = self._server, command
+        (name, collection), *_ = command.items()
+        sent = Command(
+            f"{name} {collection}",
+            command=name,
+            collection=collection,
+            server=self._server,
+            read=command,
+        )
         try:
             reply = _decode_reply(await self._idle.pop().send(content, seconds))
             if reply["ok"] != 1:
                 _check_command_response(reply, None)
-            sent.returned = len(reply["cursor"]["firstBatch"])
+            if "cursor" in reply:
+                sent.returned = len(reply["cursor"]["firstBatch"])
             return reply
         except BaseException as error:
             sent.code = describe_error(error)
@@ -309,7 +323,7 @@ class ReadConnections:
             raise
         finally:
             sent.seconds = time.perf_counter() - sent.started
-            sent.spans.append(sent)
+            sent.root.spans.append(sent)
             self._observe(sent)
 
     def count(self) -> tuple[int, int]:

@@ -28,8 +28,22 @@ from storage.mongo.unavailable import find_cause
 
 MAX_SPANS = 200
 """Spans that are kept of one request: the last to end, so that what they are parts of is kept."""
+
+
+class Root(Struct, eq=False):
+    """The work of a request."""
+
+    spans: "deque[Span]" = field(default_factory=lambda: deque(maxlen=MAX_SPANS))
+    """Those that have ended."""
+    started: float = field(default_factory=time.perf_counter)
+    """By `time.perf_counter`, as all times of spans are."""
+    is_long: bool = False
+    """True if it takes long by nature."""
+
+
+_OUTSIDE = Root(deque(maxlen=0))
+_root: ContextVar[Root] = ContextVar("root", default=_OUTSIDE)
 _current: ContextVar[Any] = ContextVar("span", default=None)
-_spans: ContextVar[deque[Any]] = ContextVar("spans", default=deque(maxlen=0))  # noqa: B039
 
 
 # A Struct: there are several for each request, and C makes them.
@@ -39,8 +53,8 @@ class Span(Struct, eq=False):
     >>> root = begin_root()
     >>> with Span("thread build"), Span("thread search"):
     ...     pass
-    >>> [(each.name, each.outer.name) for each in root.spans]
-    [('thread search', 'thread build'), ('thread build', '')]
+    >>> [(each.name, each.outer and each.outer.name) for each in root.spans]
+    [('thread search', 'thread build'), ('thread build', None)]
     """
 
     name: str
@@ -48,16 +62,12 @@ class Span(Struct, eq=False):
     objects: int | None = None
     """The objects that a field was resolved for at once."""
     started: float = field(default_factory=time.perf_counter)
-    """By `time.perf_counter`, as `seconds` is measured."""
     seconds: float = 0.0
     code: str = ""
     """Why it failed: a code of ours, or the name of an exception. Empty if it succeeded."""
     outer: "Span | None" = field(default_factory=_current.get)
-    """What it is a part of; None of a root."""
-    spans: "deque[Span]" = field(default_factory=_spans.get)
-    """The spans of the request that have ended."""
-    is_long: bool = False
-    """True if it takes long by nature."""
+    """What it is a part of; None if directly of the request."""
+    root: Root = field(default_factory=_root.get)
 
     def __enter__(self) -> None:
         _current.set(self)
@@ -73,22 +83,19 @@ class Span(Struct, eq=False):
         if error is not None:
             code = getattr(error, "code", None) or getattr(error, "cause", None)
             self.code = str(code) if isinstance(code, str) else type(error).__name__
-        self.spans.append(self)
+        self.root.spans.append(self)
 
 
-def begin_root() -> Span:
-    """Begin the root of the request that this task works on. Clear its `spans` in the end."""
-    _spans.set(deque(maxlen=MAX_SPANS))
-    root = Span("", outer=None)
-    _current.set(root)
+def begin_root() -> Root:
+    """Begin the request that this task works on. Clear its `spans` in the end."""
+    root = Root()
+    _root.set(root)
     return root
 
 
 def note_long_work() -> None:
     """Say that the request takes long by nature, such as a stream or an import."""
-    current: Span | None = _current.get()
-    while current is not None:
-        current.is_long, current = True, current.outer
+    _root.get().is_long = True
 
 
 def name_of(function: Any) -> str:
@@ -171,7 +178,7 @@ class CommandObserver(CommandListener):
             read=read,
             returned=returned,
         )
-        ended.spans.append(ended)
+        ended.root.spans.append(ended)
         self.observe(ended)
 
 

@@ -8,7 +8,7 @@ import errno
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from types import TracebackType
@@ -16,7 +16,7 @@ from typing import Any
 
 import pymongo
 from bson import Timestamp
-from msgspec import Struct
+from msgspec import Struct, field
 from pymongo.errors import (
     BulkWriteError,
     ConfigurationError,
@@ -47,6 +47,9 @@ SNAPSHOT_SECONDS = 60.0
 """
 
 
+_operation: ContextVar[Any] = ContextVar("operation", default=None)
+
+
 # A Struct: every request has one.
 class OperationDeadline(Struct, eq=False):
     """A deadline by `time.monotonic`, which may be moved, and the snapshot that is read."""
@@ -60,10 +63,9 @@ class OperationDeadline(Struct, eq=False):
     """A moment before the first snapshot: what was read then may be used again later."""
     first_read: asyncio.Future[None] | None = None
     """Done when the read that takes the snapshot has ended; None while there is none."""
-    outer: "OperationDeadline | None" = None
+    outer: "OperationDeadline | None" = field(default_factory=_operation.get)
 
     def __enter__(self) -> None:
-        self.outer = _operation.get()
         _operation.set(self)
 
     def __exit__(self, *_: object) -> None:
@@ -82,7 +84,8 @@ class OperationDeadline(Struct, eq=False):
         self.began_reading = math.inf
 
 
-_operation: ContextVar[OperationDeadline | None] = ContextVar("operation", default=None)
+get_operation: Callable[[], OperationDeadline | None] = _operation.get
+"""Returns the operation that this task works on."""
 
 
 def limit_time(seconds: float) -> OperationDeadline:
@@ -95,14 +98,9 @@ def limit_time(seconds: float) -> OperationDeadline:
     return OperationDeadline(time.monotonic() + seconds)
 
 
-def get_operation() -> OperationDeadline | None:
-    """Return the operation that this task works on."""
-    return _operation.get()
-
-
 def remaining_seconds() -> float | None:
     """Return how long commands may go on; None without a limit."""
-    operation = _operation.get()
+    operation = get_operation()
     if operation is None or operation.end == math.inf:
         return None
     return max(operation.end - time.monotonic(), 0.001)  # 0 would mean no limit to the driver
@@ -110,7 +108,7 @@ def remaining_seconds() -> float | None:
 
 def snapshot_taken() -> float:
     """Return a moment since which this operation's reads may lack changes; else infinity."""
-    operation = _operation.get()
+    operation = get_operation()
     if operation is None:
         return math.inf
     return operation.began_reading
