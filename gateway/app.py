@@ -108,7 +108,7 @@ class Gateway(Application):
         self._observed: GatewayState | None = None
         """The state also after it has ended, for the last metrics."""
         self.is_stopping = False
-        self.configured_base_url = settings.base_url.rstrip("/") if settings.base_url else None
+        self.configured_base_url = settings.base_url
         self.rate_limiter = RateLimiter(
             settings.rate_limit, settings.rate_burst, shared.arrivals.keys
         )

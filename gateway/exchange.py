@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 import httptools
-from starlette.types import Message, Scope
+from starlette.types import Scope
 
 from gateway.metrics import NO_OPERATION, counters
 from gateway.server.logs import contains_secret
@@ -25,6 +25,7 @@ from rest.errors import (
     JSON_MEDIA_TYPE,
     ErrorSource,
     HttpError,
+    bad_request_error,
     http_version_error,
     unknown_coding_error,
 )
@@ -375,30 +376,18 @@ def log_scope(
     )
 
 
-def build_error_messages(error: HttpError, source: ErrorSource) -> tuple[Message, Message]:
-    """Build the two ASGI messages of an error response."""
+def serialize_error(error: HttpError, source: ErrorSource, *, closes: bool) -> tuple[bytes, bytes]:
+    """Return the header lines and the body of an error response that the server sends itself."""
     body = error.build_body(source)
-    start = {
-        "type": "http.response.start",
-        "status": error.status,
-        "headers": [
-            (b"content-type", JSON_MEDIA_TYPE.encode()),
-            (b"content-length", str(len(body)).encode()),
-            *((name.lower().encode(), value.encode()) for name, value in error.headers.items()),
-        ],
+    headers = {
+        "content-type": JSON_MEDIA_TYPE,
+        "content-length": str(len(body)),
+        **error.headers,
+        **({"connection": "close"} if closes else {}),
     }
-    return start, {"type": "http.response.body", "body": body, "more_body": False}
+    lines = "".join(f"{name.lower()}: {value}\r\n" for name, value in headers.items())
+    return lines.encode(), body
 
-
-CODES = {
-    400: "BAD_REQUEST",
-    408: "REQUEST_TIMEOUT",
-    414: "URI_TOO_LONG",
-    431: "HEADERS_TOO_LARGE",
-    501: "NOT_IMPLEMENTED",
-    505: "HTTP_VERSION_NOT_SUPPORTED",
-}
-"""Codes of the errors of the protocol, by status."""
 
 _PHRASES = {status.value: status.phrase for status in http.HTTPStatus}
 STATUS_LINES = {
@@ -409,32 +398,25 @@ _HOST = re.compile(rb"[0-9A-Za-z._~%!$&'()*+,;=:\[\]-]+\Z")  # RFC 3986, 3.2.2 a
 _ABSOLUTE_TARGET = re.compile(rb"https?://([^/?#]+)/?", re.IGNORECASE)
 
 
-class ProtocolError(HttpError):
-    """A request rejected by the protocol itself, with this status and message."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(status, message, CODES[status])
-
-
-def invalid_url_error() -> ProtocolError:
+def invalid_url_error() -> HttpError:
     """Return the error for a request target that is no URL."""
-    return ProtocolError(400, "Malformed HTTP request: invalid URL")
+    return bad_request_error("Malformed HTTP request: invalid URL")
 
 
-def to_protocol_error(error: httptools.HttpParserError) -> ProtocolError:
+def to_http_error(error: httptools.HttpParserError) -> HttpError:
     """Convert an error of the parser. Its messages are fixed: they quote nothing of the request."""
     if isinstance(error, httptools.HttpParserCallbackError):
         return invalid_url_error()
-    return ProtocolError(400, f"Malformed HTTP request: {error}")
+    return bad_request_error(f"Malformed HTTP request: {error}")
 
 
 def check_head(http_version: str, headers: HeaderList) -> None:
     """Check the version, the framing and the Host of a request, which the parser does not.
 
-    Raises ProtocolError.
+    Raises HttpError.
     """
     if http_version not in ("1.0", "1.1"):
-        raise ProtocolError(505, http_version_error(http_version).message)
+        raise http_version_error(http_version)
     codings, hosts = list[bytes](), list[bytes]()
     for name, value in headers:
         if name == b"host":
@@ -442,21 +424,21 @@ def check_head(http_version: str, headers: HeaderList) -> None:
         elif name == b"transfer-encoding":
             codings.append(value)
     if codings and http_version == "1.0":  # RFC 9112, 6.1: the framing is faulty
-        raise ProtocolError(400, "A request of HTTP/1.0 must not have a Transfer-Encoding header")
+        raise bad_request_error("A request of HTTP/1.0 must not have a Transfer-Encoding header")
     if codings and [value.strip().lower() for value in codings] != [b"chunked"]:
-        raise ProtocolError(501, unknown_coding_error().message)
+        raise unknown_coding_error()
     # A missing, repeated or malformed Host is an error (RFC 9112, 3.2).
     if len(hosts) != 1 and (hosts or http_version != "1.0"):
-        raise ProtocolError(400, "A request must have exactly one Host header")
+        raise bad_request_error("A request must have exactly one Host header")
     if hosts and not _HOST.match(hosts[0]):
-        raise ProtocolError(400, "The Host header must be a host and an optional port")
+        raise bad_request_error("The Host header must be a host and an optional port")
 
 
 def to_origin_form(target: bytes, headers: HeaderList) -> bytes:
     """Return the path and query of a target, and let the host of an absolute one be the Host.
 
     A server must ignore the Host header of a request with an absolute target (RFC 9112, 3.2.2).
-    Raises ProtocolError.
+    Raises HttpError.
     """
     if target.startswith(b"/") or target == b"*":
         return target

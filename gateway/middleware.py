@@ -17,7 +17,6 @@ from gateway.exchange import (
     SCOPE_RATE_LIMIT_HEADERS,
     SCOPE_TRACE_RESPONSE,
     TRACE_RESPONSE_HEADER,
-    build_error_messages,
     fields_of,
     get_request_id,
     log_scope,
@@ -36,9 +35,7 @@ from gateway.server.admission import (
 )
 from rest.errors import (
     SCOPE_BASE_URL,
-    ErrorSource,
     HttpError,
-    note_errors,
     server_error,
     service_unavailable_error,
 )
@@ -342,12 +339,9 @@ class _Response:
 
     async def send_unless_started(self, error: HttpError) -> None:
         """Send this error unless a response was started."""
-        if self.status:
-            return
-        note_errors(self.scope, [error])
-        start, body = build_error_messages(error, ErrorSource.from_scope(self.scope))
-        await self._send_start(start)
-        await self._send_body(body)
+        if not self.status:
+            self.is_final = True
+            await error(self.scope, self._receive, self.send)
 
 
 def _has_body(scope: Scope) -> bool:

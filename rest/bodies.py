@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.types import Receive
 
 from rest.errors import (
-    HttpError,
+    bad_request_error,
     body_too_large_error,
     compressed_body_error,
     invalid_input_error,
@@ -241,10 +241,8 @@ def parse_json(text: bytes, name: str = "body", *, is_input: bool = False) -> An
             raise invalid_input_error(
                 {name: [f"has a number that is too large in line {error.lineno}"]}
             ) from error
-        raise HttpError(
-            400,
-            f"The {name} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}",
-            "BAD_REQUEST",
+        raise bad_request_error(
+            f"The {name} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
         ) from error
 
 

@@ -236,6 +236,11 @@ def server_error() -> HttpError:
     return HttpError(500, SERVER_ERROR_MESSAGE, "SERVER_ERROR")
 
 
+def bad_request_error(message: str) -> HttpError:
+    """Return the 400 for what is not HTTP, JSON or a request of GraphQL."""
+    return HttpError(400, message, "BAD_REQUEST")
+
+
 def not_found_error() -> HttpError:
     """Return the 404 for what does not exist or is not visible to the key."""
     return HttpError(404, "Not found", "NOT_FOUND")

@@ -20,7 +20,12 @@ from gateway.metrics import SUBSCRIPTION
 from resolvers.request.context import Cache
 from resolvers.request.errors import LimitExceededError
 from rest.bodies import has_more_tokens, parse_json, read_request_body
-from rest.errors import JSON_MEDIA_TYPE, HttpError, service_unavailable_error
+from rest.errors import (
+    JSON_MEDIA_TYPE,
+    HttpError,
+    bad_request_error,
+    service_unavailable_error,
+)
 from rest.scope_members import SCOPE_COUNTED_AS, SCOPE_OPERATION
 from schema.execution import Operation, limit_exceeded_error
 from storage.cache.record_cache import TrustedDocumentCache
@@ -151,11 +156,6 @@ def dump_variables(variables: dict[str, Any]) -> bytes:
         return orjson.dumps(variables, option=orjson.OPT_SORT_KEYS)
     except TypeError as error:  # orjson reads deeper nesting than it writes
         raise bad_request_error("variables are nested too deeply") from error
-
-
-def bad_request_error(message: str) -> HttpError:
-    """Return the 400 for a request that is not one of GraphQL."""
-    return HttpError(400, message, "BAD_REQUEST")
 
 
 # Automatic persisted queries: documents that clients have sent, by their SHA-256.

@@ -16,10 +16,11 @@ from typing import Any
 
 from gateway.exchange import (
     MAX_WRITE_BYTES,
-    build_error_messages,
+    STATUS_LINES,
     group_address,
     new_request_id,
     normalize_address,
+    serialize_error,
     serialize_headers,
 )
 from gateway.server.admission import InputTurns, LimitLog, Standing
@@ -457,9 +458,7 @@ def _set_options_of_connections(listener: socket.socket, unread_seconds: float) 
 
 def _build_refusal(headers: Iterable[tuple[str, str]]) -> bytes:
     """Build the 503 for connections; what one of them would have asked for is not known."""
-    error = service_unavailable_error(REFUSED)
-    start, body = build_error_messages(error, ErrorSource(new_request_id()))
+    error, source = service_unavailable_error(REFUSED), ErrorSource(new_request_id())
+    lines, body = serialize_error(error, source, closes=True)
     encoded = [(name.encode(), value.encode()) for name, value in headers]
-    lines = serialize_headers([*encoded, *start["headers"], (b"connection", b"close")])
-    refusal: bytes = b"HTTP/1.1 503 Service Unavailable\r\n" + lines + b"\r\n" + body["body"]
-    return refusal
+    return STATUS_LINES[503] + serialize_headers(encoded) + lines + b"\r\n" + body

@@ -32,8 +32,6 @@ from gateway.exchange import (
     TRACEPARENT_HEADER,
     HeaderFields,
     HeaderList,
-    ProtocolError,
-    build_error_messages,
     check_head,
     fields_of,
     get_client_address,
@@ -42,9 +40,9 @@ from gateway.exchange import (
     group_address,
     log_request,
     new_request_id,
-    serialize_headers,
+    serialize_error,
+    to_http_error,
     to_origin_form,
-    to_protocol_error,
 )
 from gateway.metrics import NO_OPERATION, counters
 from gateway.server.admission import (
@@ -61,6 +59,8 @@ from gateway.server.websocket_connection import HANDSHAKE_UNITS, WebSocketProtoc
 from rest.errors import (
     SCOPE_BASE_URL,
     ErrorSource,
+    HttpError,
+    bad_request_error,
     headers_too_large_error,
     request_timeout_error,
     url_too_long_error,
@@ -260,31 +260,22 @@ class Exchange:
         connection.on_response_complete()
 
 
-def to_url_error(limits: ConnectionLimits) -> ProtocolError:
-    """Return the error for a target that is too long."""
-    return ProtocolError(414, url_too_long_error(limits.max_url_bytes).message)
-
-
-def to_headers_error(limits: ConnectionLimits) -> ProtocolError:
-    """Return the error for headers that are too large."""
-    return ProtocolError(431, headers_too_large_error(limits.max_header_bytes).message)
-
-
 def check_sizes(
     target: bytes, headers: HeaderList, limits: ConnectionLimits, may_be_large: bool
 ) -> None:
     """Check the size of a head; its headers are added up only if they `may_be_large`.
 
-    Raises ProtocolError.
+    Raises HttpError.
     """
     if len(target) > limits.max_url_bytes:
-        raise to_url_error(limits)
+        raise url_too_long_error(limits.max_url_bytes)
     if len(headers) > limits.max_headers:
-        raise ProtocolError(431, f"A request must not have more than {limits.max_headers} headers")
+        message = f"A request must not have more than {limits.max_headers} headers"
+        raise HttpError(431, message, "HEADERS_TOO_LARGE")
     if may_be_large:
         size = sum(len(name) + len(value) for name, value in headers)
         if size > limits.max_header_bytes:
-            raise to_headers_error(limits)
+            raise headers_too_large_error(limits.max_header_bytes)
 
 
 class BodyPace:
@@ -393,7 +384,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         """True if a response said so: requests behind it are not answered (RFC 9112, 9.6)."""
         self._discarding_input = False
         """Ignore what still arrives: the connection closes after the response sent."""
-        self._rejection: ProtocolError | None = None
+        self._rejection: HttpError | None = None
         self._phase = _Phase.REQUEST
         self._buffered_bytes = 0
         """Bytes of headers, or of a body what is not its data: all that the parser may hold."""
@@ -473,14 +464,14 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
                 return
             self._current.keep_alive = False  # what follows may be in another protocol
         except httptools.HttpParserError as error:
-            self._reject_request(self._rejection or to_protocol_error(error))
+            self._reject_request(self._rejection or to_http_error(error))
             return
         if self._is_upgrading or (
             self._phase is not _Phase.REQUEST and self._reject_if_too_large()
         ):
             return
         if self._phase is _Phase.REQUEST and self._buffered_bytes > MAX_EMPTY_BYTES:
-            self._reject_request(ProtocolError(400, "Empty lines precede the request"))
+            self._reject_request(bad_request_error("Empty lines precede the request"))
             return
         if is_between_requests and self._phase is _Phase.REQUEST and not self._buffered_bytes:
             self._remember_answered(piece)
@@ -553,13 +544,13 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Check the head, and answer the request or hand it on. Raises ProtocolError."""
+        """Check the head, and answer the request or hand it on. Raises HttpError."""
         try:
             check_sizes(self._url, self._headers, self.limits, self._headers_may_exceed_limit)
             self._http_version = self._parser.get_http_version()
             check_head(self._http_version, self._headers)
             self._url = to_origin_form(self._url, self._headers)
-        except ProtocolError as error:
+        except HttpError as error:
             self._rejection = error  # the parser hides it
             raise
         if self._proxy_hops:
@@ -719,7 +710,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
     def _write_response(
         self, status: int, header_lines: bytes, request_id: str, body: bytes
     ) -> None:
-        """Write a response that the application has not made, and that keeps the connection."""
+        """Write a response that the application has not made."""
         self.transport.write(
             b"%b%b%bx-request-id: %b\r\n\r\n%b"
             % (
@@ -730,7 +721,6 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
                 body,
             )
         )
-        self.server_state.total_requests += 1
 
     # The application: after the client has read the response before, and if there is a slot
 
@@ -830,7 +820,6 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
     def on_response_complete(self) -> None:
         """Go on with the next request, or wait for one."""
         is_rejecting, self._is_rejecting = self._is_rejecting, False
-        self.server_state.total_requests += 1
         is_closing = self.transport.is_closing()
         if not is_closing:
             self._stop_idle_timer()
@@ -895,11 +884,9 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         exchange.response_started = exchange.response_complete = True
         scope, error = exchange.scope, rejection.error
         request_id = get_request_id(fields_of(scope))
-        start, body = build_error_messages(error, ErrorSource.from_scope(scope, request_id))
-        lines = serialize_headers(start["headers"])
-        if not exchange.keep_alive:
-            lines += b"connection: close\r\n"
-        content = b"" if scope["method"] == "HEAD" else body["body"]
+        source = ErrorSource.from_scope(scope, request_id)
+        lines, body = serialize_error(error, source, closes=not exchange.keep_alive)
+        content = b"" if scope["method"] == "HEAD" else body
         self._write_response(error.status, lines, request_id, content)
         self.connection.table.turns.spend(REJECTION_UNITS)
         if not exchange.keep_alive:
@@ -928,12 +915,12 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
     def _reject_if_too_large(self) -> bool:
         """Reject an incomplete request that already exceeds a size limit."""
         if self._phase is _Phase.HEADERS and len(self._url) > self.limits.max_url_bytes:
-            self._reject_request(to_url_error(self.limits))
+            self._reject_request(url_too_long_error(self.limits.max_url_bytes))
         elif self._buffered_bytes > self.limits.max_header_bytes:
-            self._reject_request(to_headers_error(self.limits))
+            self._reject_request(headers_too_large_error(self.limits.max_header_bytes))
         return self._discarding_input
 
-    def _reject_request(self, error: ProtocolError) -> None:
+    def _reject_request(self, error: HttpError) -> None:
         """Send an error and close, unless an earlier response is still being sent."""
         self._discarding_input = True
         self._stop_timer()
@@ -950,20 +937,12 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         else:
             self._send_error(error, None)
 
-    def _send_error(self, error: ProtocolError, app_request_id: str | None) -> None:
+    def _send_error(self, error: HttpError, app_request_id: str | None) -> None:
         """Send an error. A request with an `app_request_id` is logged by the middleware."""
         request_id = app_request_id or new_request_id()
-        body = error.build_body(
-            ErrorSource(request_id, self._application.configured_base_url or "")
-        )
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(body)).encode()),
-            (b"x-request-id", request_id.encode()),
-            (b"connection", b"close"),
-        ]
-        head = STATUS_LINES[error.status] + self.server_state.header_lines
-        self.transport.write(b"%b%b\r\n%b" % (head, serialize_headers(headers), body))
+        source = ErrorSource(request_id, self._application.configured_base_url or "")
+        lines, body = serialize_error(error, source, closes=True)
+        self._write_response(error.status, lines, request_id, body)
         self._start_timer(self.limits.linger_seconds, self.transport.close)
         if app_request_id is None:
             log_request(
@@ -1026,9 +1005,8 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         if self.flow.read_paused or self._unparsed:  # the client is waiting for us
             self._start_timer(limit, self._on_header_timeout)
         elif self._phase is _Phase.HEADERS:
-            self._reject_request(
-                ProtocolError(408, f"Headers must arrive within {limit:g} seconds")
-            )
+            message = f"Headers must arrive within {limit:g} seconds"
+            self._reject_request(HttpError(408, message, "REQUEST_TIMEOUT"))
         else:
             self.transport.close()
 
@@ -1045,12 +1023,15 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
             self._start_timer(seconds_left, self._on_body_timeout)
             return
         message = (
-            request_timeout_error(limits.body_seconds).message
-            if left <= 0
-            else f"A body must arrive at {limits.min_bytes_per_second} bytes per second or more,"
+            f"A body must arrive at {limits.min_bytes_per_second} bytes per second or more,"
             f" and must not pause for {limits.body_idle_seconds:g} seconds"
         )
-        self._reject_request(ProtocolError(408, message))
+        is_slow = left > 0
+        self._reject_request(
+            HttpError(408, message, "REQUEST_TIMEOUT")
+            if is_slow
+            else request_timeout_error(limits.body_seconds)
+        )
 
     def _linger(self) -> None:
         """Read on for a moment after the last response or before the end of a body, then close.

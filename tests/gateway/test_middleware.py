@@ -18,13 +18,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.exchange import (
     SCOPE_KEY_ID,
-    build_error_messages,
     fields_of,
     get_forwarded_address,
     group_address,
     new_request_id,
     normalize_address,
     parse_weights,
+    serialize_error,
 )
 from gateway.graphql.endpoint import negotiate_media_type
 from gateway.middleware import CLIENT_CLOSED_REQUEST, RequestMiddleware
@@ -312,16 +312,15 @@ def test_request_ids_sort_by_time_and_differ() -> None:
 
 
 def test_an_error_is_a_json_object_with_a_message_and_its_length() -> None:
-    start, body = build_error_messages(
-        HttpError(403, "No", "FORBIDDEN", headers={"A": "b"}), ErrorSource("r1", "https://x")
-    )
-    assert start["status"] == 403
-    assert dict(start["headers"]) == {
-        b"content-type": b"application/json",
-        b"content-length": str(len(body["body"])).encode(),
-        b"a": b"b",
-    }
-    assert orjson.loads(body["body"]) == {
+    error = HttpError(403, "No", "FORBIDDEN", headers={"A": "b"})
+    lines, body = serialize_error(error, ErrorSource("r1", "https://x"), closes=True)
+    assert lines.decode().splitlines() == [
+        "content-type: application/json",
+        f"content-length: {len(body)}",
+        "a: b",
+        "connection: close",
+    ]
+    assert orjson.loads(body) == {
         "message": "No",
         "code": "FORBIDDEN",
         "request_id": "r1",
