@@ -66,7 +66,7 @@ class RequestSpans:
         is_slow = self._slow is not None and seconds >= self._slow.seconds and not root.is_long
         if self._tracing is not None:
             self._tracing.end(scope, root, status, codes, is_slow=is_slow)
-        if self._slow is not None and is_slow:
+        if is_slow and self._slow is not None:
             self._slow.note(scope, root, status, codes, seconds)
         root.spans.clear()  # what the request has started may outlive it with its context
 

@@ -22,14 +22,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
-from opentelemetry.sdk.trace.sampling import (
-    ALWAYS_OFF,
-    Decision,
-    ParentBased,
-    Sampler,
-    SamplingResult,
-)
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from starlette.types import Scope
@@ -75,49 +68,44 @@ class Tracing:
             "service.version": version("floorgate"),
             "process.pid": os.getpid(),
         }
-        resource = Resource.create(own).merge(OTELResourceDetector().detect())
-        is_chosen, limit = "OTEL_TRACES_SAMPLER" in variables, _RateSampler()
+        is_chosen = "OTEL_TRACES_SAMPLER" in variables
+        self._limit, self._late_limit = None if is_chosen else _Rate(), _Rate()
         self._provider = TracerProvider(
-            None if is_chosen else ParentBased(limit, limit, limit),
-            resource,
+            None if is_chosen else ALWAYS_ON,
+            Resource.create(own).merge(OTELResourceDetector().detect()),
             shutdown_on_exit=False,
         )
-        self._late_ids = _GivenTraceId()
-        late = TracerProvider(
-            ALWAYS_OFF if is_chosen else _RateSampler(),
-            resource,
-            shutdown_on_exit=False,
-            id_generator=self._late_ids,
-        )
-        processor = BatchSpanProcessor(OTLPSpanExporter())
-        for provider in (self._provider, late):
-            provider.add_span_processor(processor)
+        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         handler.is_started = True
-        self._tracer, self._late_tracer = (
-            provider.get_tracer("floorgate") for provider in (self._provider, late)
-        )
+        self._tracer = self._provider.get_tracer("floorgate")
 
     def begin(self, scope: Scope) -> None:
         """Begin the span of a request, in the trace of its client if that names one."""
-        span = scope[_SCOPE_SPAN] = _start(self._tracer, scope, time.time_ns())
+        # Nothing else of a client: `tracestate` and baggage are any text.
+        parent = fields_of(scope).get(TRACEPARENT_HEADER, b"").decode("latin-1")
+        context = _PROPAGATOR.extract({"traceparent": parent}, Context())
+        span = scope[_SCOPE_SPAN] = self._tracer.start_span(
+            "request", context, SpanKind.SERVER, start_time=time.time_ns()
+        )
         own = span.get_span_context()
         trace_id = scope[SCOPE_TRACE_ID] = trace.format_trace_id(own.trace_id)
-        if span.is_recording():
+        if span.is_recording() and (self._limit is None or self._limit.take()):
             span_id = trace.format_span_id(own.span_id)
             scope[SCOPE_TRACE_RESPONSE] = f"00-{trace_id}-{span_id}-01".encode()
 
     def end(
         self, scope: Scope, root: Root, status: int, codes: Collection[str], *, is_slow: bool
     ) -> None:
-        """Export the spans of a request, if it is recorded, or was slow or has failed."""
+        """Export the spans of a request, if it is recorded, or was slow or has failed.
+
+        What does not end is not exported.
+        """
         request: Any = scope.pop(_SCOPE_SPAN)
         is_error = status >= 500 or "SERVER_ERROR" in codes
-        if not request.is_recording() and (is_slow or is_error):
-            self._late_ids.trace_id = request.get_span_context().trace_id
-            took_ns = round((time.perf_counter() - root.started) * 1e9)
-            request = _start(self._late_tracer, scope, time.time_ns() - took_ns)
-        if not request.is_recording():
-            return
+        if SCOPE_TRACE_RESPONSE not in scope:
+            is_late = request.is_recording() and (is_slow or is_error)
+            if not (is_late and self._late_limit.take()):
+                return
         method, route = scope.get("method", "GET"), scope.get(SCOPE_ROUTE)
         method = method if method in _METHODS else "_OTHER"
         attributes = {
@@ -153,13 +141,6 @@ class Tracing:
         await asyncio.to_thread(closing.join, FLUSH_SECONDS)
 
 
-def _start(tracer: trace.Tracer, scope: Scope, at_ns: int) -> trace.Span:
-    # Nothing else of a client: `tracestate` and baggage are any text.
-    parent = fields_of(scope).get(TRACEPARENT_HEADER, b"").decode("latin-1")
-    context = _PROPAGATOR.extract({"traceparent": parent}, Context())
-    return tracer.start_span("request", context, SpanKind.SERVER, start_time=at_ns)
-
-
 def _list_attributes(span: Span, operation: str | None) -> dict[str, Any]:
     """Return the attributes of a span: nothing that a client has sent."""
     attributes: dict[str, Any] = {"floorgate.objects": span.objects}
@@ -183,32 +164,18 @@ def _end(span: trace.Span, code: str, at_ns: int) -> None:
     span.end(at_ns)
 
 
-class _GivenTraceId(RandomIdGenerator):
-    """Give a span without a parent the trace that is already in the log."""
-
-    trace_id = 0
-
-    def generate_trace_id(self) -> int:
-        """Return the id that was given."""
-        return self.trace_id
-
-
-class _RateSampler(Sampler):
-    """Record `MAX_TRACES_PER_SECOND`: any client could have all exported if it were asked."""
+class _Rate:
+    """Allow `MAX_TRACES_PER_SECOND`: any client could have all exported if it were asked."""
 
     _second = 0
     _left = 0
 
-    def should_sample(self, *_: Any, **__: Any) -> SamplingResult:
-        """Return whether to record a trace."""
+    def take(self) -> bool:
+        """Return whether to record one more."""
         if self._second != int(time.monotonic()):
             self._second, self._left = int(time.monotonic()), MAX_TRACES_PER_SECOND
         self._left -= 1
-        return SamplingResult(Decision.DROP if self._left < 0 else Decision.RECORD_AND_SAMPLE)
-
-    def get_description(self) -> str:
-        """Return what it does."""
-        return f"{MAX_TRACES_PER_SECOND} traces per second"
+        return self._left >= 0
 
 
 class _ExporterLog(logging.Handler):
