@@ -251,9 +251,9 @@ class PageForm(Form):
         """Return the schema of a page."""
         paging, resources = (resource_schema["properties"][name] for name in ("paging", DATA))
         numbers = {name: paging["properties"][name] for name in ("per_page", "current_page")}
-        return _object_schema(
+        return object_schema(
             f"{resources['items']['title']}Page",
-            paging=_object_schema("Paging", **numbers, **PAGE_URL_SCHEMAS),
+            paging=object_schema("Paging", **numbers, **PAGE_URL_SCHEMAS),
             data=resources,
         )
 
@@ -290,7 +290,7 @@ class DataForm(Form):
         either = {"oneOf": [resource_schema, {"type": "null"}]}
         # A schema without a type is that of any value.
         data = either if self.is_nullable and "type" in resource_schema else resource_schema
-        return _object_schema(_name_after(resource_schema, "Answer"), data=data)
+        return object_schema(_name_after(resource_schema, "Answer"), data=data)
 
 
 class MatrixForm(Form):
@@ -317,7 +317,7 @@ class MatrixForm(Form):
 
     def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
         """Return the schema of the matrix; `id` and `name` of its waypoints are not required."""
-        return _object_schema(
+        return object_schema(
             f"{resource_schema['title']}Answer", data=_make_names_optional(resource_schema)
         )
 
@@ -379,7 +379,7 @@ def _make_names_optional(schema: JsonSchema) -> JsonSchema:
 
 
 def _list_schema(resources: JsonSchema) -> JsonSchema:
-    return _object_schema(_name_after(resources["items"], "List"), data=resources)
+    return object_schema(_name_after(resources["items"], "List"), data=resources)
 
 
 def _name_after(schema: JsonSchema, suffix: str) -> str | None:
@@ -387,7 +387,8 @@ def _name_after(schema: JsonSchema, suffix: str) -> str | None:
     return f"{schema['title']}{suffix}" if "title" in schema else None
 
 
-def _object_schema(title: str | None, **members: JsonSchema) -> JsonSchema:
+def object_schema(title: str | None, **members: JsonSchema) -> JsonSchema:
+    """Return the schema of an object that has all of these members."""
     named = {} if title is None else {"title": title}
     return {**named, "type": "object", "required": [*members], "properties": members}
 

@@ -30,6 +30,7 @@ from rest.openapi.map_schemas import (
     GEOJSON_SCHEMA,
     OUTPUT_TEXT_PATTERN,
     PARSED_MAP_SCHEMA,
+    text_schema,
 )
 from schema.compiler.selection import TYPENAME, fragments_by_name
 from schema.definitions import is_null_on_error, meaning_of
@@ -48,11 +49,7 @@ SCALAR_JSON_SCHEMAS: dict[str, JsonSchema] = {
         "maxLength": MAX_ID_CHARACTERS,
         "pattern": OUTPUT_TEXT_PATTERN,
     },
-    "String": {
-        "type": "string",
-        "maxLength": LONGEST_TEXT_CHARACTERS,
-        "pattern": OUTPUT_TEXT_PATTERN,
-    },
+    "String": text_schema(LONGEST_TEXT_CHARACTERS),
     "Int": {
         "type": "integer",
         "format": "int32",
@@ -130,7 +127,7 @@ class ResultSchemaReader:
     def _type_schema(self, type: Any, members: Sequence[_Member]) -> JsonSchema:
         if isinstance(type, GraphQLNonNull):
             return self._non_null_schema(type.of_type, members)
-        return _make_nullable(self._non_null_schema(type, members))
+        return make_nullable(self._non_null_schema(type, members))
 
     def _non_null_schema(self, type: Any, members: Sequence[_Member]) -> JsonSchema:
         if isinstance(type, GraphQLList):
@@ -265,8 +262,10 @@ def _response_name(node: FieldNode) -> str:
     return (node.alias or node.name).value
 
 
-def _make_nullable(schema: JsonSchema) -> JsonSchema:
-    # A titled schema is shared as a component, where it is not null; an enum lists all its values.
+def make_nullable(schema: JsonSchema) -> JsonSchema:
+    """Return the schema of such values and null."""
+    # A titled schema is shared as a component, where it is not null. An enum lists all its values:
+    # with null in it, some clients get a class of its own.
     if "title" in schema or "enum" in schema:
         return {"anyOf": [schema, {"type": "null"}]}
     return {**schema, "type": [schema["type"], "null"]} if "type" in schema else schema

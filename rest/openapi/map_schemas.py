@@ -3,6 +3,7 @@
 from typing import Any, Final, TypeAlias
 
 from rest.bodies import UNIT_MAP_BODY
+from rest.responses import object_schema
 from schema.operation_inputs import MAX_ID_CHARACTERS, JsonSchema
 
 OpenApiObject: TypeAlias = dict[str, Any]
@@ -12,11 +13,13 @@ COMPONENTS_PREFIX = "#/components/schemas/"
 ELEMENT_COUNT_LIMIT: Final = UNIT_MAP_BODY.max_bytes // 4
 """Bound of the children of an element: `<g/>` is the shortest."""
 
-_TEXT_SCHEMA: Final[JsonSchema] = {
-    "type": "string",
-    "maxLength": UNIT_MAP_BODY.max_bytes,
-    "pattern": OUTPUT_TEXT_PATTERN,
-}
+
+def text_schema(max_length: int, **keywords: Any) -> JsonSchema:
+    """Return the schema of a text in responses of at most so many characters."""
+    return {"type": "string", "maxLength": max_length, "pattern": OUTPUT_TEXT_PATTERN, **keywords}
+
+
+_TEXT_SCHEMA: Final = text_schema(UNIT_MAP_BODY.max_bytes)
 _NUMBER_SCHEMA: Final[JsonSchema] = {"type": "number"}
 _SIZE_SCHEMA: Final[JsonSchema] = {
     "type": "integer",
@@ -104,11 +107,9 @@ _SHAPE_SCHEMA: Final[JsonSchema] = {
         **{name: {**_TEXT_SCHEMA, "type": ["number", "string"]} for name in RECT_NUMBER_ATTRIBUTES},
     },
 }
-_TARGET_SCHEMA: Final[JsonSchema] = {
-    "type": "object",
-    "required": ["id", "type"],
-    "properties": {"id": _TEXT_SCHEMA, "type": {**_TEXT_SCHEMA, "examples": ["Unit"]}},
-}
+_TARGET_SCHEMA: Final = object_schema(
+    None, id=_TEXT_SCHEMA, type={**_TEXT_SCHEMA, "examples": ["Unit"]}
+)
 _TAGS_SCHEMA: Final[JsonSchema] = {
     "type": "object",
     "description": "From the key of a level tag to the id of its value.",
@@ -172,76 +173,48 @@ COMPONENT_SCHEMAS: Final[dict[str, JsonSchema]] = {
 }
 """The schemas that the schema of a parsed map refers to."""
 
-PARSED_MAP_SCHEMA: Final[JsonSchema] = {
-    "title": "ParsedMap",
-    "type": "object",
-    "required": ["version", "type", "width", "height", "elements"],
-    "properties": {
-        "version": {"type": "string", "const": "1.2"},
-        "type": {"type": "string", "const": "application/vnd.map+json"},
-        "width": _SIZE_SCHEMA,
-        "height": _SIZE_SCHEMA,
-        "elements": _CHILDREN_SCHEMA,
-    },
-}
+PARSED_MAP_SCHEMA: Final = object_schema(
+    "ParsedMap",
+    version={"type": "string", "const": "1.2"},
+    type={"type": "string", "const": "application/vnd.map+json"},
+    width=_SIZE_SCHEMA,
+    height=_SIZE_SCHEMA,
+    elements=_CHILDREN_SCHEMA,
+)
 
 LONGEST_FEATURE_ID: Final = MAX_ID_CHARACTERS + len("location:")
 FEATURES_BOUND: Final = 1_000_000
 _NAME_CHARACTERS: Final = 65_536
 
-_GEOMETRY_SCHEMA: Final[JsonSchema] = {
-    "type": "object",
-    "required": ["type", "coordinates"],
-    "properties": {
-        "type": {"type": "string", "enum": ["Point", "Polygon", "MultiPolygon"]},
-        "coordinates": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": FEATURES_BOUND,
-            "items": {},
-            "description": "Longitude and latitude in degrees of WGS 84, nested as RFC 7946 says.",
-        },
+_GEOMETRY_SCHEMA: Final = object_schema(
+    None,
+    type={"type": "string", "enum": ["Point", "Polygon", "MultiPolygon"]},
+    coordinates={
+        "type": "array",
+        "minItems": 1,
+        "maxItems": FEATURES_BOUND,
+        "items": {},
+        "description": "Longitude and latitude in degrees of WGS 84, nested as RFC 7946 says.",
     },
-}
-_FEATURE_SCHEMA: Final[JsonSchema] = {
-    "type": "object",
-    "required": ["type", "id", "geometry", "properties"],
-    "properties": {
-        "type": {"type": "string", "const": "Feature"},
-        "id": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": LONGEST_FEATURE_ID,
-            "pattern": OUTPUT_TEXT_PATTERN,
-            "description": "Unique in the collection; that of a drawn feature is the `uid` of its "
-            "element in the parsed map, and changes with the drawing.",
-        },
-        "geometry": _GEOMETRY_SCHEMA,
-        "properties": {
-            "type": "object",
-            "required": ["feature_type"],
-            "properties": {
-                "feature_type": {
-                    "type": "string",
-                    "enum": ["level", "unit", "hit_area", "location"],
-                }
-            },
-            "additionalProperties": True,
-        },
+)
+_KIND_SCHEMA: Final = {"type": "string", "enum": ["level", "unit", "hit_area", "location"]}
+_FEATURE_SCHEMA: Final = object_schema(
+    None,
+    type={"type": "string", "const": "Feature"},
+    id={
+        "type": "string",
+        "minLength": 1,
+        "maxLength": LONGEST_FEATURE_ID,
+        "pattern": OUTPUT_TEXT_PATTERN,
+        "description": "Unique in the collection; that of a drawn feature is the `uid` of its "
+        "element in the parsed map, and changes with the drawing.",
     },
-}
-GEOJSON_SCHEMA: Final[JsonSchema] = {
-    "title": "GeoJson",
-    "type": "object",
-    "required": ["type", "name", "features"],
-    "properties": {
-        "type": {"type": "string", "const": "FeatureCollection"},
-        "name": {
-            "type": "string",
-            "maxLength": _NAME_CHARACTERS,
-            "pattern": OUTPUT_TEXT_PATTERN,
-            "description": "The name of the map.",
-        },
-        "features": {"type": "array", "maxItems": FEATURES_BOUND, "items": _FEATURE_SCHEMA},
-    },
-}
+    geometry=_GEOMETRY_SCHEMA,
+    properties={**object_schema(None, feature_type=_KIND_SCHEMA), "additionalProperties": True},
+)
+GEOJSON_SCHEMA: Final = object_schema(
+    "GeoJson",
+    type={"type": "string", "const": "FeatureCollection"},
+    name=text_schema(_NAME_CHARACTERS, description="The name of the map."),
+    features={"type": "array", "maxItems": FEATURES_BOUND, "items": _FEATURE_SCHEMA},
+)

@@ -3,7 +3,7 @@
 Schemas and examples of inputs come from their GraphQL types and the rules on them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
@@ -24,10 +24,10 @@ from rest.bodies import ALIASES, OPEN_TYPES, JsonBody, RequestBody
 from rest.endpoint_files import Endpoint
 from rest.names import to_snake_case
 from rest.openapi.example_values import make_example
-from rest.openapi.json_schemas import hoist_titled
+from rest.openapi.json_schemas import hoist_titled, make_nullable
 from rest.openapi.map_schemas import OpenApiObject
 from rest.parameters import PAGE_SIZE, TEXT_FORMS, TOTAL_COUNT, EndpointInputs
-from rest.responses import DATA, TOTAL_COUNT_HEADER
+from rest.responses import DATA, TOTAL_COUNT_HEADER, object_schema
 from schema.operation_inputs import (
     Input,
     JsonSchema,
@@ -246,7 +246,7 @@ def build_body_schema(body: RequestBody, inputs: Sequence[Input]) -> JsonSchema:
         data = _value_schema(members[DATA])
     else:
         data = {"title": f"{body.title}Data", **_object_schema(members, is_open=False)}
-    return {"title": body.title, "type": "object", "required": [DATA], "properties": {DATA: data}}
+    return object_schema(body.title, data=data)
 
 
 def build_body_example(body: RequestBody, inputs: Sequence[Input]) -> Any:
@@ -267,12 +267,7 @@ def _value_schema(source: GraphQLArgument | GraphQLInputField) -> JsonSchema:
     # Of a property that has a default, generators of clients make a required member.
     if "default" in schema:
         schema["x-default"] = schema.pop("default")
-    if isinstance(source.type, GraphQLNonNull):
-        return schema
-    if "title" in schema or "enum" in schema:
-        # A component is shared, and an enum with null gets a class of its own in some clients.
-        return {"anyOf": [schema, {"type": "null"}]}
-    return {**schema, "type": [schema["type"], "null"]} if "type" in schema else schema
+    return schema if isinstance(source.type, GraphQLNonNull) else make_nullable(schema)
 
 
 def _build_schema(source: GraphQLArgument | GraphQLInputField) -> JsonSchema:
@@ -318,7 +313,11 @@ def _input_type_schema(input_type: GraphQLInputObjectType) -> JsonSchema:
 
 
 def _object_schema(members: Any, *, is_open: bool) -> JsonSchema:
-    required = [to_snake_case(name) for name in _iter_required(members)]
+    required = [
+        to_snake_case(name)
+        for name, member in members.items()
+        if isinstance(member.type, GraphQLNonNull) and member.default_value is Undefined
+    ]
     return {
         "type": "object",
         **({"required": required} if required else {}),
@@ -348,9 +347,3 @@ def _describe_member(member: GraphQLArgument | GraphQLInputField) -> JsonSchema:
     default = "" if member.default_value in (None, Undefined) else member.default_value
     suffix = f" Default: `{default}`." if isinstance(default, str) and default else ""
     return {**schema, "description": meaning_of(member) + suffix}
-
-
-def _iter_required(members: Any) -> Iterator[str]:
-    for name, member in members.items():
-        if isinstance(member.type, GraphQLNonNull) and member.default_value is Undefined:
-            yield name

@@ -10,7 +10,7 @@ from rest import errors
 from rest.bodies import RequestBody, parse_json
 from rest.endpoint_files import built_in_endpoints
 from rest.errors import ERROR_CODES, JSON_MEDIA_TYPE, ErrorSource, HttpError
-from rest.openapi.map_schemas import COMPONENTS_PREFIX, OUTPUT_TEXT_PATTERN, OpenApiObject
+from rest.openapi.map_schemas import COMPONENTS_PREFIX, OpenApiObject, text_schema
 from rest.parameters import EndpointInputs, parse_query
 from rest.responses import RESPONSE_HEADERS, TOTAL_COUNT_HEADER, VARY, WARNINGS_HEADER, Precondition
 from rest.scope_members import MAX_HEADER_BYTES, MAX_URL_BYTES
@@ -36,12 +36,10 @@ LONGEST_HEADER_CHARACTERS: Final = 65_536
 """Bound of a header in the description: `Link` has the URLs of two pages, each with a cursor."""
 
 _ERROR_MEMBERS: Final[dict[str, JsonSchema]] = {
-    "message": {
-        "type": "string",
-        "maxLength": LONGEST_MESSAGE_CHARACTERS,
-        "pattern": OUTPUT_TEXT_PATTERN,
-        "description": "What is wrong, in a sentence; its wording may change.",
-    },
+    "message": text_schema(
+        LONGEST_MESSAGE_CHARACTERS,
+        description="What is wrong, in a sentence; its wording may change.",
+    ),
     "code": {
         "type": "string",
         "pattern": "^[A-Z][A-Z_]*$",
@@ -82,11 +80,7 @@ ERROR_SCHEMAS: Final[dict[str, JsonSchema]] = {
                 "additionalProperties": {
                     "type": "array",
                     "maxItems": MAX_REPORTED_ERRORS,
-                    "items": {
-                        "type": "string",
-                        "maxLength": LONGEST_MESSAGE_CHARACTERS,
-                        "pattern": OUTPUT_TEXT_PATTERN,
-                    },
+                    "items": text_schema(LONGEST_MESSAGE_CHARACTERS),
                 },
             },
         },
