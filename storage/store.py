@@ -324,8 +324,6 @@ def build_page_branch(
     scope: AssetScope,
     where: Document,
     page_request: PageRequest,
-    *,
-    reads_skipped: bool,
 ) -> list[Document]:
     """Return the pipeline of one page; its documents say which branch they come from.
 
@@ -336,8 +334,8 @@ def build_page_branch(
     return [
         {"$match": visible},
         {"$sort": page_request.order.sort},
-        *([{"$skip": page_request.skip}] if page_request.skip and not reads_skipped else []),
-        {"$limit": page_request.limit + (page_request.skip if reads_skipped else 0)},
+        *([{"$skip": page_request.skip}] if page_request.skip else []),
+        {"$limit": page_request.limit},
         {"$project": {**project_asset(kind, fields), BRANCH_FIELD: {"$literal": number}}},
     ]
 
@@ -370,9 +368,6 @@ MAX_RECORDS_READ_WHOLE = 20_000
 """Maximum number of records read when many short lists are read whole in one query."""
 MAX_UNION_BRANCHES = 90
 """Conditions in one command. MongoDB allows 1,000 stages; a branch takes up to six."""
-MAX_SKIPPED_HERE = 200
-"""Records of a list that are read to find its page for a key with many assets, if many lists are
-read at once."""
 MAX_LONG_LISTS = 1_000
 """Maximum number of list types remembered as too long to be read whole."""
 
@@ -486,7 +481,7 @@ class Store:
         None and no documents if there is no such record; in the place of a damaged one is an
         exception. The scope must not need a scan of the list.
         """
-        page = build_page_branch(1, list_kind, scope, where, page_request, reads_skipped=False)
+        page = build_page_branch(1, list_kind, scope, where, page_request)
         pipeline: list[Document] = [
             {"$match": {"_id": key}},
             {"$project": project_asset(kind, kind.projection)},
@@ -562,14 +557,12 @@ class Store:
         if first_pages is not None:
             return first_pages
         # Where assets are compared here, also those of records that are skipped.
-        is_scan = any(scope.needs_scan(kind, where) for where in wheres)
-        skipped = page_request.skip if is_scan else 0
-        if skipped and skipped + page_request.limit > MAX_SKIPPED_HERE:
+        if page_request.skip and any(scope.needs_scan(kind, where) for where in wheres):
             return [await self.list_page(kind, scope, where, page_request) for where in wheres]
         pages: list[Page[R]] = []
         for part in _split(wheres, MAX_UNION_BRANCHES):
             branches = [
-                build_page_branch(number, kind, scope, where, page_request, reads_skipped=is_scan)
+                build_page_branch(number, kind, scope, where, page_request)
                 for number, where in enumerate(part)
             ]
             documents = await self.run_union(kind, branches)
@@ -579,7 +572,7 @@ class Store:
             for where, found in zip(part, documents_by_branch, strict=True):
                 are_visible = len(scope.keep_visible(kind, found)) == len(found)
                 pages.append(
-                    await build_page(kind, found[skipped:], page_request)
+                    await build_page(kind, found, page_request)
                     if are_visible
                     else await self.list_page(kind, scope, where, page_request)
                 )

@@ -123,17 +123,12 @@ class ImportLease(Lease):
         time: datetime = (await self.update({"time": "$$NOW"}))["time"]
         return time.replace(tzinfo=UTC)
 
-    async def begin_applying(self, session: driver.Session, *, removes: bool = False) -> None:
-        """Commit the import with the transaction of the session.
+    async def commit(self, session: driver.Session, state: ImportState) -> None:
+        """Commit the import or the restore with the transaction of the session.
 
         From then on it will be completed, if need be by another process.
         """
-        state: ImportState = "removing" if removes else "applying"
         await self.update({"state": state, "committed_at": "$$NOW"}, session)
-
-    async def begin_restoring(self, session: driver.Session) -> None:
-        """Commit a restore with the transaction of the session, as `begin_applying`."""
-        await self.update({"state": "restoring"}, session)
 
     async def finish(self) -> None:
         """Mark the import as complete; its staged members are gone.

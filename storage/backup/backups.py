@@ -455,7 +455,7 @@ class _RestoreRun:
 
         async def work(session: driver.Session) -> tuple[None, audit.AuditEntry]:
             await _check_release(self.database, session)  # a newer gateway may have started since
-            await self.lease.begin_restoring(session)
+            await self.lease.commit(session, "restoring")
             return None, entry
 
         await audit.run_audited(self._staged, None, work)

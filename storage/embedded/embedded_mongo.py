@@ -202,7 +202,11 @@ def _ensure_primary(home: Path, deadline: float) -> str:
             with open_lock_file(home / mongod_supervisor.SERVER_LOCK) as server:
                 if try_lock(server, EXCLUSIVE):  # nothing runs
                     if starts == _MAX_STARTS:
-                        raise EmbeddedServerError(_describe_failure(home))
+                        log = home / mongod_supervisor.LOG_NAME
+                        reason = mongod.describe_failure(log)
+                        raise EmbeddedServerError(
+                            f"The MongoDB in {home} does not start: {reason} (its log is {log})."
+                        )
                     ensure_password(home)
                     _start_supervisor(home, database_dir, server)
                     starts += 1
@@ -258,13 +262,6 @@ def _start_supervisor(home: Path, database_dir: Path, server_lock: int) -> None:
         start_new_session=True,  # not interrupted by Ctrl-C in the terminal
         pass_fds=[server_lock],
         umask=0o077,
-    )
-
-
-def _describe_failure(home: Path) -> str:
-    log = home / mongod_supervisor.LOG_NAME
-    return (
-        f"The MongoDB in {home} does not start: {mongod.describe_failure(log)} (its log is {log})."
     )
 
 

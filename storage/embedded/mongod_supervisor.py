@@ -57,7 +57,8 @@ def supervise(directory: Path, server_lock: int, command: list[str]) -> None:
     for line in server.stdout:
         log.info("%s", line.rstrip("\n"))
     if status := server.wait():
-        log.error("%s ended with %s", Path(command[0]).name, _describe_status(status))
+        what = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
+        log.error("%s ended with %s", Path(command[0]).name, what)
 
 
 def _open_log(path: Path) -> logging.Logger:
@@ -93,10 +94,6 @@ def _die_with_parent(parent: int) -> Callable[[], None]:
             os._exit(1)
 
     return set_death_signal
-
-
-def _describe_status(status: int) -> str:
-    return f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -220,18 +221,16 @@ async def _review(
         await observer(kind, changed)
 
 
+@dataclass
 class ImportRun:
     """One import, or the rest of an interrupted one."""
 
-    def __init__(
-        self,
-        database: driver.Database,
-        lease: import_lease.ImportLease,
-        progress: ImportProgressCallback,
-    ) -> None:
-        self._database = database
-        self._lease = lease
-        self._progress = progress
+    database: driver.Database
+    lease: import_lease.ImportLease
+    progress: ImportProgressCallback
+
+    def __post_init__(self) -> None:
+        database, lease = self.database, self.lease
         self._staging = Staging(database, lease.import_id)
         self._removals = removals.Removals(database, self._staging, lease.import_time)
         self._removals.is_empty = lease.state != "removing"  # which an interrupted import was
@@ -255,10 +254,10 @@ class ImportRun:
         writer = planning.PipelinedWriter()
         total = count_total_bytes(bundles)
         tables = TableReader(await self._load_groups(bundles))
-        batches = read_batches(bundles, violations, tables, are_partial=self._lease.is_merge)
+        batches = read_batches(bundles, violations, tables, are_partial=self.lease.is_merge)
         try:
             while (batch := await asyncio.to_thread(next, batches, None)) is not None:
-                self._lease.check_held()
+                self.lease.check_held()
                 for member in batch.members:
                     if "source" in member.document:
                         member.document.update(dict.fromkeys(catalog.PARSED_FIELDS))
@@ -267,7 +266,7 @@ class ImportRun:
                 await writer.submit(self._staging.add_members(batch.members, violations))
                 self._member_count += len(batch.members)
                 done = self._member_count if total is None else batch.bytes_read
-                self._progress(ImportProgress("reading", done, total))
+                self.progress(ImportProgress("reading", done, total))
         finally:
             await writer.drain()
         for rejected in violations.rejected.members:
@@ -280,7 +279,7 @@ class ImportRun:
         """Return the attribute groups in the catalog, which columns of spreadsheets add to."""
         if not any(map(to_spreadsheet, bundles)):
             return []
-        found = self._database[catalog.ATTRIBUTE_GROUPS.name].find({})
+        found = self.database[catalog.ATTRIBUTE_GROUPS.name].find({})
         return [document async for document in found]
 
     async def stage_removals(self, request: change_plan.ChangeRequest) -> None:
@@ -294,18 +293,18 @@ class ImportRun:
             await self._removals.discard()
             if request.removed_keys:
                 kind = removals.find_kind(request.removed_kind)
-                found = await removals.find_named(self._database, kind, request.removed_keys)
+                found = await removals.find_named(self.database, kind, request.removed_keys)
                 await self._removals.stage(kind, found)
-            await self._mirror.stage(self._removals, self._lease)
+            await self._mirror.stage(self._removals, self.lease)
             await self._removals.stage_dependents()
 
         # Reads that lacked a staged member would remove its record.
-        await driver.run_on_one_primary(self._database, catalog.MAPS.name, stage)
+        await driver.run_on_one_primary(self.database, catalog.MAPS.name, stage)
 
     async def stage_publication(self, publication: Publication) -> None:
         """Stage a network that is published once the members are written."""
         self._publication = publication
-        await stage_publication(self._database, self._staging.publication, publication)
+        await stage_publication(self.database, self._staging.publication, publication)
 
     async def _store_drawing(
         self,
@@ -317,11 +316,11 @@ class ImportRun:
         document = member.document
         try:
             content = await asyncio.to_thread(read_source, document["source"], directory)
-            document["source"] = await files.write_file(self._database, content)
+            document["source"] = await files.write_file(self.database, content)
             if parse_source is not None:
                 drawing = await parse_source(content)
                 document[catalog.PARSED_FIELD] = await files.write_file(
-                    self._database, drawing.parsed
+                    self.database, drawing.parsed
                 )
                 document[catalog.GEOREFERENCE_FIELD] = catalog.find_georeference(drawing.parsed)
                 document[SHOWN_FIELD] = drawing.shown
@@ -340,7 +339,7 @@ class ImportRun:
         Raises BundleError with what is wrong with them and with those that could not be read.
         """
         validator = BundleValidator(
-            self._database,
+            self.database,
             self._staging,
             self._planner.owner_caches,
             self._violations,
@@ -348,9 +347,9 @@ class ImportRun:
             request.asset_ids,
         )
         await validator.validate_asset_ids()
-        recorder = change_plan.PlanRecorder(self._database, request.write_change)
+        recorder = change_plan.PlanRecorder(self.database, request.write_change)
         summary = ImportSummary()
-        networks = change_plan.StaleNetworks(self._database)
+        networks = change_plan.StaleNetworks(self.database)
         observers: list[planning.ChangeObserver] = [self._audit_trail.add, networks.add]
         observers += [recorder.add] if request.needs_plan else []
         observers += [undo.add] if undo is not None else []
@@ -358,15 +357,15 @@ class ImportRun:
         for kind in catalog.RECORD_TYPES:
             counts = summary.kinds[kind.name] = ImportCounts()
             async for batch in self._planner.plan_batches(kind):
-                self._lease.check_held()
+                self.lease.check_held()
                 await validator.validate_batch(kind, batch)
                 if kind is catalog.MAPS:
                     networks.add_maps(batch.changes)
                 await _review(kind, batch.changes, (counts, summary.total), observers)
                 done += len(batch.changes) + len(batch.incomplete)
-                self._progress(ImportProgress("checking", done, self._member_count))
+                self.progress(ImportProgress("checking", done, self._member_count))
             async for changes in self._removals.iter_changes(kind):
-                self._lease.check_held()
+                self.lease.check_held()
                 await _review(kind, changes, (counts, summary.total), observers)
             if counts == ImportCounts():
                 del summary.kinds[kind.name]
@@ -375,7 +374,7 @@ class ImportRun:
         notes = [*self._notes, *source_notes]
         self._violations.raise_if_any(notes)
         notes += await validator.collect_notes()
-        notes += await self._mirror.list_notes(self._database)
+        notes += await self._mirror.list_notes(self.database)
         notes += networks.list_losses()
         summary.notes = [*map(to_printable, notes)]
         is_empty = not (self._member_count or self._publication or request.removed_keys)
@@ -384,7 +383,7 @@ class ImportRun:
         summary.stale_networks = self._stale_networks = await networks.find()
         summary.plan = recorder.finish() if request.needs_plan else None
         summary.refusal = await self._mirror.find_excess(
-            self._database, self._removals, request.limit
+            self.database, self._removals, request.limit
         )
         return summary
 
@@ -406,18 +405,19 @@ class ImportRun:
         async def work(session: driver.Session) -> tuple[None, audit.AuditEntry | None]:
             if self._publication is not None:
                 map_id, built_from = self._publication.map_id, self._publication.built_from
-                await check_unchanged(self._database, map_id, built_from, session)
-            await self._lease.begin_applying(session, removes=not self._removals.is_empty)
+                await check_unchanged(self.database, map_id, built_from, session)
+            state: import_lease.ImportState = "applying" if self._removals.is_empty else "removing"
+            await self.lease.commit(session, state)
             stale = [*self._stale_networks]
             if self._publication is not None and entry.changes:
                 stale.append(
                     StaleNetwork(self._publication.map_id, change_plan.PLAN_REPLACED, False)
                 )
-            withdrawn = await withdraw_stale_networks(self._database, stale, session)
+            withdrawn = await withdraw_stale_networks(self.database, stale, session)
             changes = [*entry.changes, *withdrawn]
             return None, entry._replace(changes=changes) if changes else None
 
-        await audit.run_audited(self._database, origin, work)
+        await audit.run_audited(self.database, origin, work)
         for network in self._stale_networks:
             if network.is_withdrawn:
                 continue
@@ -432,8 +432,8 @@ class ImportRun:
         """
 
         write_all = partial(self._write_all, total)
-        await driver.run_on_one_primary(self._database, catalog.MAPS.name, write_all)
-        await publish_staged(self._database, self._staging.publication, self._lease)
+        await driver.run_on_one_primary(self.database, catalog.MAPS.name, write_all)
+        await publish_staged(self.database, self._staging.publication, self.lease)
 
     async def _write_all(self, total: int | None) -> None:
         writer = planning.PipelinedWriter(WRITES_AT_ONCE)
@@ -443,48 +443,48 @@ class ImportRun:
                 where = {"kind": kind.name}
                 has_tombstones = (
                     kind is catalog.ASSIGNMENTS  # requests may write some now
-                    or await self._database[TOMBSTONES.name].find_one(where) is not None
+                    or await self.database[TOMBSTONES.name].find_one(where) is not None
                 )
                 async for batch in self._planner.plan_batches(kind):
                     await writer.submit(
                         write_changes(
-                            self._database, self._lease, kind, batch.changes, has_tombstones
+                            self.database, self.lease, kind, batch.changes, has_tombstones
                         )
                     )
                     done += sum(not change.is_unchanged for change in batch.changes)
-                    self._progress(ImportProgress("writing", done, total))
+                    self.progress(ImportProgress("writing", done, total))
                 # Owners are visible before the members that refer to them.
                 await writer.drain()
         finally:
             await writer.drain()
-        if self._lease.state == "removing":
+        if self.lease.state == "removing":
 
             def report(count: int) -> None:
                 nonlocal done
                 done += count
-                self._progress(ImportProgress("removing", done, total))
+                self.progress(ImportProgress("removing", done, total))
 
-            await removals.apply_removals(self._database, self._removals, self._lease, report)
+            await removals.apply_removals(self.database, self._removals, self.lease, report)
 
     async def clean_up(self) -> None:
         """Drop the staged members and the files that no map refers to; end the import."""
         names = await self._staging.list_names()
         # Whoever holds the lease now has held it when these were listed: they are of no other.
-        await self._lease.update({})
+        await self.lease.update({})
         await self._staging.drop(names)
-        maps = self._database[catalog.MAPS.name]
+        maps = self.database[catalog.MAPS.name]
 
         async def list_used_files() -> list[str]:
             return [
                 digest for field in catalog.MAP_FILE_FIELDS for digest in await maps.distinct(field)
             ]
 
-        used = await driver.run_on_one_primary(self._database, catalog.MAPS.name, list_used_files)
-        await files.delete_unused_files(self._database, used, self._renew_lease)
-        await self._lease.finish()
+        used = await driver.run_on_one_primary(self.database, catalog.MAPS.name, list_used_files)
+        await files.delete_unused_files(self.database, used, self._renew_lease)
+        await self.lease.finish()
 
     async def _renew_lease(self, session: driver.Session) -> None:
-        await self._lease.update({}, session)
+        await self.lease.update({}, session)
 
 
 # The collections that a restore has staged are its redo log: what is still staged has yet to be

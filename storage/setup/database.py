@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
+from itertools import count
 
 from storage.embedded import embedded_mongo, mongod_supervisor
 from storage.errors import DiskFullError, EmbeddedServerError, MongoUnusableError, UnavailableError
@@ -81,8 +82,7 @@ async def _insist(settings: ConnectionSettings, work: Callable[[], Awaitable[obj
     """
     home = settings.data_dir.resolve() / "mongod"
     deadline = time.monotonic() + embedded_mongo.PATIENCE_SECONDS
-    is_first = True
-    while True:
+    for attempt in count():
         try:
             await work()
             return
@@ -95,9 +95,8 @@ async def _insist(settings: ConnectionSettings, work: Callable[[], Awaitable[obj
                     f" {embedded_mongo.PATIENCE_SECONDS} seconds; its log is"
                     f" {home / mongod_supervisor.LOG_NAME}"
                 ) from error
-            if is_first:
+            if not attempt:
                 embedded_mongo.log_slowness(home, "answer")
-            is_first = False
 
 
 async def _prepare(database: driver.Database) -> None:

@@ -50,7 +50,9 @@ def _object_schema(info: msgspec.inspect.StructType) -> Document:
 def _property_schema(info: msgspec.inspect.Type) -> Document:
     match info:
         case msgspec.inspect.StrType():
-            return {"bsonType": "string", **_length_bounds(info.min_length, info.max_length)}
+            bounds = {"minLength": info.min_length, "maxLength": info.max_length}
+            given = {name: bound for name, bound in bounds.items() if bound is not None}
+            return {"bsonType": "string", **given}
         case msgspec.inspect.BoolType():
             return {"bsonType": "bool"}
         case msgspec.inspect.IntType():
@@ -68,11 +70,6 @@ def _property_schema(info: msgspec.inspect.Type) -> Document:
             types = schema["bsonType"]
             return {**schema, "bsonType": [*([types] if isinstance(types, str) else types), "null"]}
     raise TypeError(f"no bsonType for {info}")
-
-
-def _length_bounds(minimum: int | None, maximum: int | None) -> Document:
-    bounds = {"minLength": minimum, "maxLength": maximum}
-    return {name: bound for name, bound in bounds.items() if bound is not None}
 
 
 # Migrations: changes to stored documents that a new release needs, each applied once.

@@ -1,6 +1,7 @@
 """The mapping: which sheets and columns hold what, and what they do not say."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Annotated, Literal, TypeVar
 
@@ -107,6 +108,7 @@ MAX_COMPARED_NAMES = 1000
 """A name is compared with no more than these."""
 
 
+@dataclass
 class MappingUse:
     """A mapping, and the names in it that were found in spreadsheets: the rest may be misspelt.
 
@@ -117,16 +119,15 @@ class MappingUse:
     ['sheets: there is no sheet "Rent rol"; did you mean "Rent roll"?']
     """
 
-    def __init__(self, mapping: SpreadsheetMapping, name: str = "the mapping") -> None:
-        self.mapping = mapping
-        self.name = name
-        self.is_complete = True
-        """All files could be read: else what was not found may be in the others."""
-        self._headers: dict[str, set[str]] = {}
-        """They are the headers of all sheets, by sheet."""
-        self._floors: dict[str, FloorMapping] = {}
-        self._fields: set[str] = set()
-        self._hints = 0
+    mapping: SpreadsheetMapping
+    name: str = "the mapping"
+    is_complete: bool = True
+    """All files could be read: else what was not found may be in the others."""
+    _headers: dict[str, set[str]] = field(default_factory=dict)
+    """They are the headers of all sheets, by sheet."""
+    _floors: dict[str, FloorMapping] = field(default_factory=dict)
+    _fields: set[str] = field(default_factory=set)
+    _hints: int = 0
 
     def sheet(self, name: str) -> SheetMapping:
         """Return how a sheet of this name is read."""

@@ -319,14 +319,14 @@ def read_body(
     counts: Counter[str] = Counter()
     firsts: dict[str, str] = {}
 
-    def count(what: str, place: str, number: int = 1) -> None:
+    def count(what: str, row: Row, column: str = "", number: int = 1) -> None:
         counts[what] += number
-        firsts.setdefault(what, place)
+        firsts.setdefault(what, f"row {row.number}{column}")
 
     for row in table.rows:
         spanned.intersection_update(row.copied)  # merged cells make it part of the headers
         if spanned or _repeats_headers(table, row):
-            count("repeated", f"row {row.number}")
+            count("rows skipped, because headers are repeated or have several rows", row)
             continue
         if empty_words:
             filled = [None if _word_of(cell) in empty_words else cell for cell in row.cells]
@@ -334,7 +334,7 @@ def read_body(
         cells = row.own_cells()
         first = next((cell for cell in cells if cell is not None), None)
         if isinstance(first, str) and first.casefold().startswith(beginnings):
-            count("ignored", f"row {row.number}")
+            count("rows ignored, as the mapping says", row)
             continue
         beyond = [at for at in range(width, len(cells)) if cells[at] is not None]
         if beyond and is_text:
@@ -348,22 +348,11 @@ def read_body(
             continue
         stray = [at for at in untitled if at < len(cells) and cells[at] is not None] + beyond
         if stray:
-            count("lost", f"in row {row.number}, column {column_letters(stray[0])}", len(stray))
+            lost = "cells not read, because there is no header above"
+            count(lost, row, f", column {column_letters(stray[0])}", len(stray))
         yield row
-    notes = (
-        (
-            "repeated",
-            "1 row is",
-            "rows are",
-            "skipped, because headers are repeated or have several rows",
-        ),
-        ("ignored", "1 row is", "rows are", "ignored, as the mapping says"),
-        ("lost", "a cell was", "cells were", "not read, because there is no header above"),
-    )
-    for what, one, several, fate in notes:
-        if counts[what]:
-            noun = one if counts[what] == 1 else f"{counts[what]:,} {several}"
-            rows.notes.append(f"{rows.place}: {noun} {fate}: the first is {firsts[what]}")
+    for what, number in counts.items():
+        rows.notes.append(f"{rows.place}: {what}: {number:,}, first at {firsts[what]}")
 
 
 def _repeats_headers(table: Table, row: Row) -> bool:

@@ -506,9 +506,7 @@ def test_cells_below_an_empty_header_are_noted(table_path: Path, tmp_path: Path)
         [*TABLE_HEADERS[:3], "", "Status"],
         *(["O", 1, n, "x", "Vacant"] for n in (1, 2)),
     ]
-    note = (
-        ": 2 cells were not read, because there is no header above: the first is in row 2, column D"
-    )
+    note = ": cells not read, because there is no header above: 2, first at row 2, column D"
     found = read(write_csv(table_path, rows))
     assert found.errors == []
     assert f"rents.csv{note}" in found.notes
@@ -567,7 +565,7 @@ def test_rows_of_totals_are_ignored_if_the_mapping_says_so(table_path: Path) -> 
     assert unit.startswith('rents.csv: row 3, column "Unit": a unit is required; if this is')
     found = read(table_path, mapping={"ignore_rows": ["total"]})
     assert (found.errors, found.ids("assets"), found.ids("units")) == ([], ["o"], ["o-101"])
-    assert "rents.csv: 2 rows are ignored, as the mapping says: the first is row 3" in found.notes
+    assert "rents.csv: rows ignored, as the mapping says: 2, first at row 3" in found.notes
 
 
 def test_headers_that_are_repeated_on_each_page_are_skipped_with_a_note(table_path: Path) -> None:
@@ -584,8 +582,8 @@ def test_headers_that_are_repeated_on_each_page_are_skipped_with_a_note(table_pa
         "o-102",
     ]
     assert found.notes[1] == (
-        "rents.csv: 1 row is skipped, because headers are repeated or have several rows: the first"
-        " is row 3"
+        "rents.csv: rows skipped, because headers are repeated or have several rows: 1, first at"
+        " row 3"
     )
 
 
@@ -611,7 +609,7 @@ def test_merged_headers_are_no_row_of_data(tmp_path: Path) -> None:
     assert found.ids("units") == ["o-101", "o-102", "o-103"]
     [group] = found.members["attribute_groups"]
     assert [each["attribute_name"] for each in group["attributes"]] == ["Vacant"]
-    assert any("have several rows: the first is row 2" in note for note in found.notes)
+    assert any("have several rows: 1, first at row 2" in note for note in found.notes)
 
 
 def test_a_row_with_nothing_but_a_merged_cell_from_above_is_blank(tmp_path: Path) -> None:
