@@ -1,7 +1,7 @@
 """Metrics: what each worker counts, and the sum that Prometheus is shown.
 
 A worker counts in plain integers, whether or not anybody asks. If metrics are served, a thread of
-it writes a snapshot to shared memory once a second, which the supervisor reads and formats
+it writes a snapshot to shared memory when the supervisor asks for one, which formats their sum
 (`gateway/server/metrics_server.py`). See "Metrics" in docs/operation.md.
 """
 
@@ -188,10 +188,15 @@ counters = Counters()
 # The way of a snapshot from a worker to the supervisor
 
 
-PERIOD_SECONDS = 1.0
-_HEAD = struct.Struct("=II")
+ANSWER_SECONDS = 1.0
+"""How long a scrape waits for new snapshots, and the time between those that nobody asks for."""
+POLL_SECONDS = 0.1
+_HEAD = struct.Struct("=III")
+_QUESTION = struct.Struct("=I")
+_QUESTION_OFFSET = _HEAD.size
 _PLACE_BYTES = 64 << 20
 """More than any snapshot has: what is not written to takes no memory."""
+_NOTHING = msgspec.msgpack.encode({})
 _decoder = msgspec.msgpack.Decoder(Snapshot)
 
 
@@ -199,29 +204,49 @@ class SnapshotMemory:
     """The latest snapshot of each process, in memory that they share.
 
     A head tells in which of two places it is: it is whole also if the process was killed while it
-    wrote the next one to the other place.
+    wrote the next one to the other place. Questions are numbered: a head has that of the latest one
+    that its process has answered.
     """
 
     def __init__(self, descriptor: int) -> None:
         """Use the memory of `create_shared_memory`."""
         self._descriptor = descriptor
 
-    def write(self, slot: int, snapshot: Snapshot) -> None:
-        """Replace the snapshot in a slot."""
+    def ask(self) -> int:
+        """Ask all processes for new snapshots, and return the number of the question."""
+        question = self.read_question() + 1
+        os.pwrite(self._descriptor, _QUESTION.pack(question), _QUESTION_OFFSET)
+        return question
+
+    def read_question(self) -> int:
+        """Return the number of the latest question."""
+        content = os.pread(self._descriptor, _QUESTION.size, _QUESTION_OFFSET)
+        question: int = _QUESTION.unpack(content)[0]
+        return question
+
+    def has_answered(self, slot: int, question: int) -> bool:
+        """Return whether the snapshot in a slot answers a question, or there is none."""
+        _, length, answered = self._read_head(slot)
+        return length <= len(_NOTHING) or answered >= question
+
+    def write(self, slot: int, snapshot: Snapshot, question: int = 0) -> None:
+        """Replace the snapshot in a slot, which was made after this question."""
         content = msgspec.msgpack.encode(snapshot)
         place = 3 - self._read_head(slot)[0]
         os.pwrite(self._descriptor, content, _find_offset(slot, place))
-        os.pwrite(self._descriptor, _HEAD.pack(place, len(content)), _find_offset(slot))
+        head = _HEAD.pack(place, len(content), question)
+        os.pwrite(self._descriptor, head, _find_offset(slot))
 
     def read(self, slot: int) -> Snapshot:
         """Return the snapshot in a slot; an empty one if there is none."""
-        place, length = self._read_head(slot)
+        place, length, _ = self._read_head(slot)
         content = os.pread(self._descriptor, length, _find_offset(slot, place))
         return _decoder.decode(content) if content else {}
 
-    def _read_head(self, slot: int) -> tuple[int, int]:
-        place, length = _HEAD.unpack(os.pread(self._descriptor, _HEAD.size, _find_offset(slot)))
-        return place or 1, length
+    def _read_head(self, slot: int) -> tuple[int, int, int]:
+        content = os.pread(self._descriptor, _HEAD.size, _find_offset(slot))
+        place, length, question = _HEAD.unpack(content)
+        return place or 1, length, question
 
 
 def _find_offset(slot: int, place: int = 0) -> int:
@@ -234,23 +259,21 @@ def create_shared_memory(workers: int) -> int:
 
 
 @contextlib.contextmanager
-def publishing(
-    write: Callable[[Snapshot], None] | None, read: Callable[[], Snapshot]
-) -> Iterator[None]:
-    """Write a snapshot once a second while the block runs, and at its end.
+def publishing(memory: SnapshotMemory, slot: int, read: Callable[[], Snapshot]) -> Iterator[None]:
+    """Write snapshots while the block runs: when they are asked for, each second, and at its end.
 
     A thread does it, so that a busy event loop delays none.
     """
-    if write is None:
-        yield
-        return
     is_over = threading.Event()
 
     def publish() -> None:
-        is_last = False
+        answered, due, is_last = 0, 0.0, False
         while not is_last:
-            is_last = is_over.wait(PERIOD_SECONDS)
-            write(read())
+            is_last = is_over.wait(POLL_SECONDS)
+            question, now = memory.read_question(), time.monotonic()
+            if is_last or question != answered or now >= due:
+                memory.write(slot, read(), question)
+                answered, due = question, now + ANSWER_SECONDS
 
     thread = threading.Thread(target=publish, name="metrics", daemon=True)
     thread.start()

@@ -7,12 +7,21 @@ docs/operation.md.
 import platform
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from importlib import metadata
 
 from prometheus_client.exposition import choose_encoder
 
-from gateway.metrics import Snapshot, SnapshotMemory, Total, Values, counters
+from gateway.metrics import (
+    ANSWER_SECONDS,
+    POLL_SECONDS,
+    Snapshot,
+    SnapshotMemory,
+    Total,
+    Values,
+    counters,
+)
 from gateway.server.config import ConnectionLimits
 from gateway.server.plain_server import PlainServer
 
@@ -80,8 +89,14 @@ class MetricsServer:
         workers: Values = {(state,): count for state, count in self._count_workers().items()}
         own = counters.read() | counters.measure_processes() | {"workers": workers} | self._build
         with self._lock:
-            slots = map(self._memory.read, range(self._slots))
-            return self._sum([own, self._kept.values, *slots])
+            question = self._memory.ask()
+        slots, end = range(self._slots), time.monotonic() + ANSWER_SECONDS
+        while time.monotonic() < end and not all(
+            self._memory.has_answered(slot, question) for slot in slots
+        ):
+            time.sleep(POLL_SECONDS / 10)
+        with self._lock:
+            return self._sum([own, self._kept.values, *map(self._memory.read, slots)])
 
     def _sum(self, snapshots: Sequence[Snapshot]) -> Total:
         total = Total(self._names)

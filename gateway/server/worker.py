@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from email.utils import formatdate
 from pathlib import Path
 from types import FrameType
@@ -283,11 +283,11 @@ def run_worker(
     shared: SharedMemory,
     on_ready: Callable[[], None],
     on_long_tasks: Callable[[], None] = lambda: None,
-    write_metrics: Callable[[metrics.Snapshot], None] | None = None,
+    publish: Callable[[Callable[[], metrics.Snapshot]], AbstractContextManager[Any]] = nullcontext,
 ) -> int:
     """Serve until SIGTERM, SIGINT or `RETIRE_SIGNAL`, drain, and return 0.
 
-    `write_metrics` is called in a thread once a second, and at the end.
+    `publish` returns what shows the metrics to the supervisor meanwhile.
     After `RETIRE_SIGNAL`, long tasks may take longer than draining: `on_long_tasks` is called then.
     Returns `EXIT_FORCED` on a second SIGINT. Must run in the main thread. Raises StartError if the
     application cannot start.
@@ -310,7 +310,7 @@ def run_worker(
         raise _to_start_error(error) from error
     try:
         with (
-            metrics.publishing(write_metrics, server.read_metrics),
+            publish(server.read_metrics),
             asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
         ):
             runner.run(server.serve(listeners))
@@ -366,10 +366,10 @@ def main() -> None:
     channel.set_inheritable(False)
     threading.Thread(target=_exit_with_parent, args=(channel, server_config), daemon=True).start()
     listeners = [socket.socket(fileno=descriptor) for descriptor in orders.listeners]
-    write_metrics = None
+    publish: Any = nullcontext
     if orders.metrics is not None:
         memory = metrics.SnapshotMemory(orders.metrics)
-        write_metrics = functools.partial(memory.write, orders.slot.number)
+        publish = functools.partial(metrics.publishing, memory, orders.slot.number)
     shared = SharedMemory(WriteCounter.attach(orders.slot), ArrivalTables.attach(orders.arrivals))
     try:
         logs.configure_logging(
@@ -381,7 +381,7 @@ def main() -> None:
             shared,
             lambda: channel.sendall(READY_MESSAGE),
             lambda: channel.sendall(LONG_TASKS_MESSAGE),
-            write_metrics,
+            publish,
         )
     except StartError as error:
         channel.sendall(str(error).encode())

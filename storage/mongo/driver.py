@@ -8,6 +8,7 @@ driver only from here.
 import asyncio
 import inspect
 import os
+import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -65,6 +66,8 @@ _INDEX_BUILD_SECONDS = 1800.0
 _POLL_SECONDS = 0.02
 _TRANSACTION_RETRY_SECONDS = 120.0
 """Both drivers run a transaction again for so long, after the drivers' specification."""
+_MIN_PAUSE_SECONDS, _PAUSE_GROWTH, _MAX_PAUSE_SECONDS = 0.005, 1.5, 0.5
+"""A random part of it is waited before the next run, as that specification says; Motor does not."""
 
 
 def connect(
@@ -269,9 +272,13 @@ async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable
     """
 
     cause, code = UnavailableCause.DEADLINE_EXCEEDED, ""
+    longest_pause = _MIN_PAUSE_SECONDS
 
     async def work_in_time(session: Session) -> T:
-        nonlocal cause, code
+        nonlocal cause, code, longest_pause
+        if code:
+            await asyncio.sleep(random.random() * longest_pause)  # noqa: S311
+            longest_pause = min(longest_pause * _PAUSE_GROWTH, _MAX_PAUSE_SECONDS)
         if time.monotonic() >= deadline:
             raise UnavailableError("The transaction took too long", cause)
         if code:

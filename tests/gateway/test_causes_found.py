@@ -270,7 +270,8 @@ def test_a_transaction_of_another_program(service: Planted, signals: Signals) ->
         session.abort_transaction()
 
     assert [*signals.rises("requests_total", "code", status="503")] == ["WRITE_CONFLICT"]
-    assert signals.rise("mongodb_retries_total", code="WRITE_CONFLICT") > 1
+    # With pauses, so that the conflict of one request is no load: hundreds without.
+    assert 1 < signals.rise("mongodb_retries_total", code="WRITE_CONFLICT") < 100
     key_id = service.keys["editor"][0]
     line = signals.wait_for_line("slow", status=503, key_id=key_id)
     assert (line["operation"], line["errors"]) == ("AssignUnitAttributes", ["WRITE_CONFLICT"])

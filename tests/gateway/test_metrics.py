@@ -279,9 +279,20 @@ def write_half(descriptor: int, content: bytes, offset: int, pwrite: Any = os.pw
 
 def test_the_last_snapshot_is_written_at_the_end(memory: SnapshotMemory) -> None:
     counts = iter(range(1_000_000))
-    with publishing(partial(memory.write, 0), lambda: admitted(next(counts))):
+    with publishing(memory, 0, lambda: admitted(next(counts))):
         wait_until(lambda: memory.read(0) == admitted(0))
     assert memory.read(0) == admitted(next(counts) - 1) != admitted(0)
+
+
+def test_a_question_is_answered_by_what_was_counted_before_it(memory: SnapshotMemory) -> None:
+    count = 0
+    assert memory.has_answered(0, memory.ask())  # nobody writes there
+    with publishing(memory, 0, lambda: admitted(count)):
+        wait_until(lambda: memory.read(0) == admitted(0))
+        for count in range(1, 4):
+            question = memory.ask()
+            wait_until(partial(memory.has_answered, 0, question))
+            assert memory.read(0) == admitted(count)
 
 
 def test_commands_are_counted_from_all_threads() -> None:
