@@ -49,19 +49,17 @@ LONGEST_URL_CHARACTERS = 32_768
 """Bound of a page's URL in the description: what a request may have, encoded, and a cursor."""
 
 PAGE_URL_SCHEMAS: dict[str, JsonSchema] = {
-    "prev_url": {
+    name: {
         "type": ["string", "null"],
         "format": "uri",
         "maxLength": LONGEST_URL_CHARACTERS,
-        "description": "Absolute URL of the previous page; null on the first page.",
-    },
-    "next_url": {
-        "type": ["string", "null"],
-        "format": "uri",
-        "maxLength": LONGEST_URL_CHARACTERS,
-        "description": "Absolute URL of the next page; null if there is none. Follow it unchanged: "
+        "description": description,
+    }
+    for name, description in {
+        "prev_url": "Absolute URL of the previous page; null on the first page.",
+        "next_url": "Absolute URL of the next page; null if there is none. Follow it unchanged: "
         "then every page costs the same, however far it is.",
-    },
+    }.items()
 }
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import strawberry
 from graphql import DirectiveLocation
+from strawberry import UNSET, argument
 from strawberry.directive import StrawberryDirective
 
 from resolvers.request.kinds import DescribedEnum, graphql_enum
@@ -42,55 +43,43 @@ class ResponseForm(DescribedEnum):
     PICTURE = "PICTURE", "The content of a picture, as SVG or PNG."
 
 
-def _argument(description: str, name: str | None = None) -> object:
-    return strawberry.argument(description=description, name=name)
-
-
 @strawberry.directive(
     locations=[DirectiveLocation.QUERY, DirectiveLocation.MUTATION],
     description="Makes the operation an endpoint of REST. At `/graphql` it runs as without this.",
 )
 def endpoint(
     *,
-    method: Annotated[HttpMethod, _argument("The method.")] = HttpMethod.GET,
+    method: Annotated[HttpMethod, argument("The method.")] = HttpMethod.GET,
     path: Annotated[
         str,
-        _argument(
-            "Begins with `/v1/`; each `{parameter}` is a variable: `{group-id}`, `$groupId`."
-        ),
+        argument("Begins with `/v1/`; each `{parameter}` is a variable: `{group-id}`, `$groupId`."),
     ],
-    also_at: Annotated[
-        list[str] | None, _argument("Further paths of a built-in endpoint.")
-    ] = strawberry.UNSET,
-    summary: Annotated[str, _argument("What it does, in a few words.")],
-    description: Annotated[str | None, _argument("What it does, in sentences.")] = strawberry.UNSET,
-    tag: Annotated[
-        str | None, _argument("The group in which descriptions show it.")
-    ] = strawberry.UNSET,
+    also_at: Annotated[list[str] | None, argument("Further paths of a built-in endpoint.")] = UNSET,
+    summary: Annotated[str, argument("What it does, in a few words.")],
+    description: Annotated[str | None, argument("What it does, in sentences.")] = UNSET,
+    tag: Annotated[str | None, argument("The group in which descriptions show it.")] = UNSET,
     result: Annotated[
         str | None,
-        _argument(
+        argument(
             "Where the response is in the result: response names, joined by dots. Without it, the "
             "only root field."
         ),
-    ] = strawberry.UNSET,
+    ] = UNSET,
     as_: Annotated[
-        ResponseForm | None, _argument("The form of the response; else the type says it.", "as")
-    ] = strawberry.UNSET,
-    number: Annotated[
-        str | None, _argument("The number of a built-in endpoint.")
-    ] = strawberry.UNSET,
+        ResponseForm | None, argument("The form of the response; else the type says it.", "as")
+    ] = UNSET,
+    number: Annotated[str | None, argument("The number of a built-in endpoint.")] = UNSET,
     changes: Annotated[
         str | None,
-        _argument(
+        argument(
             "The name of the endpoint that reads what this one writes: `If-Match` and "
             "`If-None-Match` compare with its entity tag."
         ),
-    ] = strawberry.UNSET,
+    ] = UNSET,
     deprecated: Annotated[
-        date | None, _argument("Since when it should not be used any more.")
-    ] = strawberry.UNSET,
-    sunset: Annotated[date | None, _argument("When it stops working.")] = strawberry.UNSET,
+        date | None, argument("Since when it should not be used any more.")
+    ] = UNSET,
+    sunset: Annotated[date | None, argument("When it stops working.")] = UNSET,
 ) -> None:
     """Do nothing: the executor does not call it."""
 
@@ -101,10 +90,10 @@ def endpoint(
 )
 def body(
     title: Annotated[
-        str | None, _argument("The name of its schema; else that of the operation and `Request`.")
-    ] = strawberry.UNSET,
-    max_bytes: Annotated[int, _argument("Its size limit.")] = 1_000_000,
-    description: Annotated[str | None, _argument("What it is.")] = strawberry.UNSET,
+        str | None, argument("The name of its schema; else that of the operation and `Request`.")
+    ] = UNSET,
+    max_bytes: Annotated[int, argument("Its size limit.")] = 1_000_000,
+    description: Annotated[str | None, argument("What it is.")] = UNSET,
 ) -> None:
     """Do nothing: the executor does not call it."""
 
@@ -114,7 +103,7 @@ def body(
     description="Names the parameter of a path or a query that becomes the variable.",
 )
 def parameter(
-    name: Annotated[str, _argument("Its name; else that of the variable in kebab-case.")],
+    name: Annotated[str, argument("Its name; else that of the variable in kebab-case.")],
 ) -> None:
     """Do nothing: the executor does not call it."""
 

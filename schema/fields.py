@@ -10,7 +10,6 @@ from types import NoneType
 from typing import Annotated, Any, Optional, get_args, get_origin, get_type_hints
 
 import strawberry
-from strawberry.types.arguments import StrawberryArgumentAnnotation
 
 from resolvers.request import inputs
 from resolvers.request.context import Info
@@ -142,7 +141,7 @@ def build_input_type(name: str, resolver: Callable[..., Any]) -> Any:
     members: dict[str, Any] = {"__module__": __name__, "__annotations__": annotations}
     for parameter in signature(resolver).parameters.values():
         if parameter.name != "info":
-            annotations[parameter.name], definition = _split_annotation(parameter.annotation)
+            annotations[parameter.name], definition = get_args(parameter.annotation)
             members[parameter.name] = strawberry.field(
                 name=definition.name,
                 description=definition.description,
@@ -152,12 +151,6 @@ def build_input_type(name: str, resolver: Callable[..., Any]) -> Any:
     mutation = name[0].lower() + name.removesuffix("Input")[1:]
     made = strawberry.input(type(name, (), members), description=f"Input of `{mutation}`.")
     return inputs.joint_rules(*map(_RuleOfMembers, inputs.joint_rules_of(resolver)))(made)
-
-
-def _split_annotation(annotation: Any) -> tuple[Any, StrawberryArgumentAnnotation]:
-    assert get_origin(annotation) is Annotated, annotation
-    value_type, definition = get_args(annotation)
-    return value_type, definition
 
 
 @dataclass(frozen=True, slots=True)

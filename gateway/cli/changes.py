@@ -14,11 +14,9 @@ from pathlib import Path
 import click
 import msgspec
 from click.core import ParameterSource
-from rich.console import Console
-from rich.table import Table
 
 from gateway.cli.operator import run_with_database
-from gateway.cli.terminal import print_notes, show_progress
+from gateway.cli.terminal import print_notes, print_table, show_progress
 from gateway.settings import STORAGE_OPTIONS, Settings
 from resolvers.processing.stale_networks import import_and_process
 from storage.embedded import embedded_mongo
@@ -201,13 +199,14 @@ def _print_result(
         del shown["undo_bundle"]  # commands write it to the file that `undo` names
         click.echo(msgspec.json.encode(shown))
         return
-    titles = ("Kind", "Added", "Changed", "Unchanged")
-    removes = bool(summary.total.removed)
-    table = Table(*titles, *(["Removed"] if removes else []))
-    for name, counts in (*summary.kinds.items(), ("total", summary.total)):
-        numbers = [counts.inserted, counts.updated, counts.unchanged]
-        table.add_row(name, *map(str, numbers + ([counts.removed] if removes else [])))
-    Console().print(table)
+    columns = {"Added": "inserted", "Changed": "updated", "Unchanged": "unchanged"}
+    if summary.total.removed:
+        columns["Removed"] = "removed"
+    rows = (
+        (name, *(str(getattr(counts, each)) for each in columns.values()))
+        for name, counts in (*summary.kinds.items(), ("total", summary.total))
+    )
+    print_table(("Kind", *columns), rows)
     print_notes(note for note in summary.notes if note not in noted)
     if dry_run:
         if summary.refusal is not None:

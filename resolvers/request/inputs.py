@@ -263,11 +263,8 @@ class InputDefinition:
     @classmethod
     def from_metadata(cls, metadata: Mapping[Any, Any]) -> "InputDefinition":
         """Read what `argument` or `ruled_field` has written."""
-        definition: InputDefinition = metadata.get(DEFINITION, _NO_DEFINITION)
+        definition: InputDefinition = metadata.get(DEFINITION, cls())
         return definition
-
-
-_NO_DEFINITION = InputDefinition()
 
 
 def argument(

@@ -54,28 +54,22 @@ SECURITY_SCHEMES: Final[dict[str, OpenApiObject]] = {
 }
 
 HEADER_PARAMETERS: Final[dict[str, OpenApiObject]] = {
-    "IfNoneMatch": {
-        "name": "If-None-Match",
+    name.replace("-", "").removeprefix("X"): {
+        "name": name,
         "in": "header",
-        "description": "Entity tags of the responses that the client has cached; a write to a "
-        "list that still has one of them changes nothing, and the status is 412.",
+        "description": description,
         "schema": {"type": "string"},
-    },
-    "IfMatch": {
-        "name": "If-Match",
-        "in": "header",
-        "description": "Entity tags of the list that the client has read at the same URL with GET "
+    }
+    for name, description in {
+        "If-None-Match": "Entity tags of the responses that the client has cached; a write to a "
+        "list that still has one of them changes nothing, and the status is 412.",
+        "If-Match": "Entity tags of the list that the client has read at the same URL with GET "
         "(query included; for `/remove`, at the URL without it). If the list has changed since, "
         "nothing is written and the status is 412.",
-        "schema": {"type": "string"},
-    },
-    "RequestId": {
-        "name": "X-Request-Id",
-        "in": "header",
-        "description": "The client's own id of the request.",
-        "schema": {"type": "string"},
-    },
+        "X-Request-Id": "The client's own id of the request.",
+    }.items()
 }
+"""By the name of their component, such as `RequestId` for `X-Request-Id`."""
 COMPONENT_NAMES: Final = {"WaypointInput": "Waypoint"}
 """Names of components that differ from those of their input types."""
 PARAMETER_TEXTS: Final = {
