@@ -78,7 +78,6 @@ _LINKS: Final = {
 
 
 def render_start_page() -> str:
-    """Return the page as HTML."""
     items = "\n".join(
         f'<li><a href="{address}">{name}</a><span>{purpose}</span>'
         for address, (name, purpose) in _LINKS.items()
@@ -263,7 +262,6 @@ class OpenApiEndpoints:
         }
 
     def build_routes(self) -> list[PathRoute]:
-        """Return the routes of the documents and the page."""
         handlers: dict[str, Handler] = {
             path: partial(self._respond, path) for path in self._makers if path != _START_PAGE
         }
@@ -277,7 +275,6 @@ class OpenApiEndpoints:
         ]
 
     async def get_document(self, name: str) -> CachedResponse:
-        """Return a document by its path."""
         return await self._documents.get_or_make(name, self._makers[name])
 
     async def _respond(self, path: str, request: Request) -> ASGIApp:
@@ -345,7 +342,6 @@ class HealthEndpoints:
         self._ping_expires = 0.0
 
     def build_routes(self) -> list[PathRoute]:
-        """Return the routes of both probes."""
         return [
             PathRoute("/health/live", {"GET": self.liveness}),
             PathRoute("/health/ready", {"GET": self.readiness}),

@@ -271,7 +271,6 @@ class _Definition:
 
     @property
     def text(self) -> str:
-        """The text as it is written."""
         start, end = _place(self.node)
         return _body(self.node)[start:end]
 
@@ -397,7 +396,6 @@ class EndpointLoader:
         self.faults: list[Fault] = []
 
     def read(self, sources: Iterable[Source]) -> None:
-        """Add the definitions of files."""
         start = None
         for source in sources:
             start = start or Place(source.name, 1, 1)

@@ -426,7 +426,6 @@ class DeferredHandler:
         return EndpointHandler(self.endpoint, self._service, changed)
 
     def __call__(self, request: Request) -> Awaitable[ASGIApp]:
-        """Respond to a request."""
         return self.prepared(request)
 
 
@@ -443,7 +442,6 @@ def build_handlers(
 
 
 def build_routes(handlers: Iterable[DeferredHandler]) -> list[PathRoute]:
-    """Return a route for each path that handlers have."""
     by_path: dict[str, dict[str, Handler]] = {}
     for handler in handlers:
         by_path.setdefault(handler.endpoint.path, {})[handler.endpoint.method] = handler

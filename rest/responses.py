@@ -176,7 +176,6 @@ class PictureForm(DocumentForm):
     media_types: ClassVar = {"svg": "image/svg+xml", "png": "image/png"}
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> FormedBody:
-        """Return the bytes of the picture."""
         picture = self.get_resource(data)
         is_text, content = picture["format"] == "svg", picture["content"]
         body = content.encode() if is_text else b64decode(content)
@@ -193,7 +192,6 @@ class DrawingForm(DocumentForm):
     """
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> FormedBody:
-        """Return the map, and the header if there are warnings."""
         warnings = data[self.result_path[0]].get("warnings", ())
         header = _build_warnings_header(warnings)
         body = self.get_resource(data)
@@ -211,7 +209,6 @@ class ListForm(Form):
         return FormedBody({DATA: resource[DATA] if isinstance(resource, dict) else resource})
 
     def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
-        """Return the schema of a list without paging."""
         return _list_schema(resource_schema.get("properties", {}).get(DATA, resource_schema))
 
 
@@ -221,7 +218,6 @@ class PageForm(Form):
     is_in_data = True
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> FormedBody:
-        """Return the page with its paging."""
         page = self.get_resource(data)
         paging = page["paging"]
         number, per_page, cursor = paging["current_page"], paging["per_page"], paging["next"]
@@ -246,7 +242,6 @@ class PageForm(Form):
         return FormedBody({"paging": shown, DATA: page[DATA]}, headers)
 
     def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
-        """Return the schema of a page."""
         paging, resources = (resource_schema["properties"][name] for name in ("paging", DATA))
         numbers = {name: paging["properties"][name] for name in ("per_page", "current_page")}
         return object_schema(
@@ -265,7 +260,6 @@ class LinkedListForm(PageForm):
         return FormedBody({DATA: page.body[DATA]}, page.headers)
 
     def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
-        """Return the schema of a list without paging."""
         return _list_schema(resource_schema["properties"][DATA])
 
 

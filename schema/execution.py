@@ -72,11 +72,9 @@ class ExecutionCounters:
 
     @property
     def counts(self) -> ExecutionCounts:
-        """The counts so far."""
         return ExecutionCounts(self._compiled, self._interpreted)
 
     def count_compiled(self) -> None:
-        """Count an operation that ran without graphql-core."""
         self._compiled += 1
 
     def count_interpreted(self, operation: str | None, reason: str) -> None:

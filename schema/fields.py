@@ -160,12 +160,10 @@ class _RuleOfMembers:
     rule: inputs.JointRule
 
     def check(self, values: Mapping[str, Any]) -> inputs.InputViolation | None:
-        """Return the error, or None."""
         error = self.rule.check(values)
         return error and error._replace(path=f".{error.path}")
 
     def json_schema(self) -> inputs.JsonSchema:
-        """Return the keywords of the rule."""
         return self.rule.json_schema()
 
 

@@ -83,7 +83,6 @@ class OrderedErrors:
 
     @property
     def errors(self) -> list[graphql.GraphQLError]:
-        """All errors so far."""
         return [*self._by_position.values()]
 
     def in_document_order(self, data: dict[str, Any] | None) -> list[graphql.GraphQLError]:
@@ -114,7 +113,6 @@ class IntrospectionExecutor(ExecutorThrowingOnIncremental):
         self._introspected_fields = 0
 
     def build_response(self, data: dict[str, Any] | None) -> Any:
-        """Return the result with its errors in order."""
         self.run_async_work_finished_hook()
         assert isinstance(self.collected_errors, OrderedErrors)
         errors = self.collected_errors.in_document_order(data)

@@ -51,7 +51,6 @@ class Input:
 
     @property
     def description(self) -> str:
-        """The description of the argument."""
         return meaning_of(self.argument)
 
     @property

@@ -119,7 +119,6 @@ class LazyGroup(click.Group):
 
 
 def import_command(name: str) -> click.Command:
-    """Return a command of COMMANDS."""
     module, _, attribute = COMMANDS[name][0].partition(":")
     command: click.Command = getattr(importlib.import_module(f"gateway.cli.{module}"), attribute)
     return command

@@ -402,7 +402,6 @@ class EventStreamResponse:
             self._pump.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the stream."""
         with self.slot:
             await send({"type": "http.response.start", "status": 200, "headers": _EVENT_HEADERS})
             await send(_body_part(HEARTBEAT))

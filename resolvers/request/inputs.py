@@ -79,13 +79,11 @@ class Range:
     maximum: float
 
     def check(self, value: float) -> str | None:
-        """Return the error, or None."""
         if self.minimum <= value <= self.maximum:
             return None
         return f"must be from {self.minimum:.0f} to {self.maximum:.0f}, not {value}"
 
     def json_schema(self) -> JsonSchema:
-        """Return `minimum` and `maximum`."""
         return {"minimum": self.minimum, "maximum": self.maximum}
 
 
@@ -97,7 +95,6 @@ class Length:
     maximum: int
 
     def check(self, value: str) -> str | None:
-        """Return the error, or None."""
         if self.minimum <= len(value) <= self.maximum:
             return None
         bounds = f"{self.minimum} to {self.maximum}" if self.minimum else f"at most {self.maximum}"
@@ -106,7 +103,6 @@ class Length:
         return f"must have {bounds} characters, not {len(value)}"
 
     def json_schema(self) -> JsonSchema:
-        """Return `minLength` and `maxLength`."""
         minimum = {"minLength": self.minimum} if self.minimum else {}
         return {**minimum, "maxLength": self.maximum}
 
@@ -120,13 +116,11 @@ class Items:
     noun: str = "items"
 
     def check(self, value: list[Any]) -> str | None:
-        """Return the error, or None."""
         if self.minimum <= len(value) <= self.maximum:
             return None
         return f"must hold {self.minimum} to {self.maximum} {self.noun}, not {len(value)}"
 
     def json_schema(self) -> JsonSchema:
-        """Return `minItems` and `maxItems`."""
         return {"minItems": self.minimum, "maxItems": self.maximum}
 
 
@@ -137,11 +131,9 @@ class Each:
     rule: Rule
 
     def check(self, value: list[Any]) -> str | None:
-        """Return the first error, or None."""
         return next((error for item in value if (error := self.rule.check(item))), None)
 
     def json_schema(self) -> JsonSchema:
-        """Return `items`."""
         return {"items": self.rule.json_schema()}
 
 
@@ -156,7 +148,6 @@ class OneOf:
         self.values = values
 
     def check(self, value: str) -> str | None:
-        """Return the error, or None."""
         if value in self.values:
             return None
         *others, last = self.values
@@ -164,7 +155,6 @@ class OneOf:
         return f"must be {choice}, not {value[:MAX_QUOTED_CHARACTERS]!r}"
 
     def json_schema(self) -> JsonSchema:
-        """Return `enum`."""
         return {"enum": [*self.values]}
 
 
@@ -176,13 +166,11 @@ class Pattern:
     hint: str
 
     def check(self, value: str) -> str | None:
-        """Return the error, or None."""
         if re.fullmatch(self.pattern, value):
             return None
         return f"must be {self.hint}, not {value[:MAX_QUOTED_CHARACTERS]!r}"
 
     def json_schema(self) -> JsonSchema:
-        """Return `pattern`."""
         return {"pattern": f"^{self.pattern}$"}
 
 
@@ -195,7 +183,6 @@ class Syntax:
     """A regular expression for the same texts, which clients read."""
 
     def check(self, value: str) -> str | None:
-        """Return the error, or None."""
         try:
             self.parse(value)
         except ValueError as error:
@@ -203,7 +190,6 @@ class Syntax:
         return None
 
     def json_schema(self) -> JsonSchema:
-        """Return `pattern`, if there is one."""
         return {} if self.pattern is None else {"pattern": self.pattern}
 
 
@@ -215,7 +201,6 @@ class CheckedBy:
     keywords: JsonSchema
 
     def json_schema(self) -> JsonSchema:
-        """Return the keywords."""
         return {**self.keywords}
 
 

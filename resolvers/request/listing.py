@@ -34,7 +34,6 @@ class ListedKind(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the kind."""
         return self.kind.name
 
     @property

@@ -77,7 +77,6 @@ class _Version(NamedTuple):
         return {**target, **part}
 
     def list_inputs(self) -> _Parts:
-        """Return the parameters and the body."""
         inputs: _Parts = {}
         for parameter in map(self.resolve, self.operation.get("parameters", ())):
             place = parameter.get("in", "header")

@@ -159,7 +159,6 @@ class DescriptionBuilder:
         self.statuses: set[int] = set()
 
     def add_endpoint(self, endpoint: Endpoint) -> None:
-        """Add an endpoint."""
         self.tags.add(endpoint.tag)
         self.paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = self.describe(endpoint)
 

@@ -323,7 +323,6 @@ COMMON_STATUSES: Final = (400, 401, 403, 405, 408, 414, 422, 429, 431, 500, 501,
 
 
 def response_reference(status: int) -> OpenApiObject:
-    """Return the reference to the response of a status."""
     name = ERROR_RESPONSES[status].name if status in ERROR_RESPONSES else "NotModified"
     return {"$ref": f"#/components/responses/{name}"}
 
