@@ -507,8 +507,8 @@ class Context(Struct, frozen=True, eq=False):
             if self.reads_networks:
                 [record] = await self._load_records(kind, [key])
             else:
-                store = self.log_keys(kind, (key,))
-                record = await store.load_record(kind, self.caller.scope, key)
+                self.reads.add_keys(kind, (key,))
+                record = await self._store.load_record(kind, self.caller.scope, key)
             loader.keep(key, record)
             if not isinstance(record, Exception):
                 return record

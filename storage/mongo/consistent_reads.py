@@ -311,8 +311,6 @@ class ReadConnections:
         )
         try:
             reply = _decode_reply(await self._idle.pop().send(content, seconds))
-            if reply["ok"] != 1:
-                _check_command_response(reply, None)
             if "cursor" in reply:
                 sent.returned = len(reply["cursor"]["firstBatch"])
             return reply
@@ -399,7 +397,7 @@ def _is_for_driver(error: BaseException) -> bool:
 
 
 def _decode_reply(message: bytearray) -> Document:
-    """Return the reply to a read in a message of MongoDB.
+    """Return the reply to a read in a message of MongoDB. Raises OperationFailure.
 
     Of one that has succeeded it is the cursor alone: PyMongo would make objects in Python of the
     times that follow.
@@ -409,7 +407,9 @@ def _decode_reply(message: bytearray) -> Document:
         end = _CURSOR_START + length
         if message.startswith(_OK, end):
             return {"cursor": bson.decode(memoryview(message)[_CURSOR_START:end]), "ok": 1.0}
-    return bson.decode(memoryview(message)[_HEADER.size :])
+    reply = bson.decode(memoryview(message)[_HEADER.size :])
+    _check_command_response(reply, None)
+    return reply
 
 
 class _ReadConnection(asyncio.Protocol):

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -33,7 +34,7 @@ MAX_SPANS = 200
 class Root(Struct, eq=False):
     """The work of a request."""
 
-    spans: "deque[Span]" = field(default_factory=lambda: deque(maxlen=MAX_SPANS))
+    spans: "deque[Span]" = field(default_factory=partial(deque, maxlen=MAX_SPANS))
     """Those that have ended."""
     started: float = field(default_factory=time.perf_counter)
     """By `time.perf_counter`, as all times of spans are."""
