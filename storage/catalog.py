@@ -399,16 +399,11 @@ REPORT_FIELD = "routing_report"
 def _keep_processed(new: Document, live: Document) -> Document:
     """Preserve what processing has set: bundles know nothing of it."""
     has_drawing = new.get("source") or live.get("source")
-    kept = {} if has_drawing else {name: live.get(name) for name in PARSED_FIELDS}
-    return kept | _keep_routing(new, live)
-
-
-def _keep_routing(new: Document, live: Document) -> Document:
+    kept: Document = {} if has_drawing else {name: live.get(name) for name in PARSED_FIELDS}
     network, state = live.get(NETWORK_FIELD), live.get(NETWORK_STATE_FIELD)
     if not network and not state:
-        return {}
-    kept: Document = {NETWORK_FIELD: network, NETWORK_STATE_FIELD: state}
-    has_drawing = new.get("source") or live.get("source")
+        return kept
+    kept |= {NETWORK_FIELD: network, NETWORK_STATE_FIELD: state}
     keeps_scale = state and (
         state.get("is_scale_given") or not (has_drawing and state.get("is_from_drawing", True))
     )

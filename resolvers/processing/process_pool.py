@@ -162,19 +162,15 @@ class ProcessPool:
             async with asyncio.timeout(MAX_WAIT_SECONDS):
                 await waiter.turn
         except BaseException as error:
-            self._give_up(owner, waiter)
+            if waiter.turn.done() and not waiter.turn.cancelled():
+                self._end_turn(owner)  # which just came
+            elif waiter in (waiters := self._waiting.get(owner, deque())):
+                waiters.remove(waiter)
+                if not waiters:
+                    del self._waiting[owner]
             if isinstance(error, TimeoutError):
                 raise ServiceBusyError from error
             raise
-
-    def _give_up(self, owner: str, waiter: _Waiter) -> None:
-        """Leave the queue, or pass on the turn that just came."""
-        if waiter.turn.done() and not waiter.turn.cancelled():
-            self._end_turn(owner)
-        elif waiter in (waiters := self._waiting.get(owner, deque())):
-            waiters.remove(waiter)
-            if not waiters:
-                del self._waiting[owner]
 
     def _end_turn(self, owner: str) -> None:
         self._running[owner] -= 1

@@ -73,7 +73,9 @@ async def iter_members(
     """Yield the members of a kind by key; drawings as data URLs, or as their digests."""
     where = scope.restrict(kind, {})
     if kind is ATTRIBUTE_GROUPS and scope != ALL_ASSETS:
-        where = await _match_used_groups(database, scope, session)
+        assigned = scope.restrict(ASSIGNMENTS, {})
+        used = await database[ASSIGNMENTS.name].distinct("group_id", assigned, session=session)
+        where = {"_id": {"$in": used}}
     batches = driver.iter_batches(database[kind.name], where, kind.projection, session)
     async for batch in batches:
         for record in kind.decode(batch):
@@ -102,11 +104,3 @@ async def iter_units_with_attributes(
                 found.setdefault(document["unit_id"], []).append(pair)
         for unit in UNITS.decode(batch):
             yield unit, found.get(unit.id, [])
-
-
-async def _match_used_groups(
-    database: driver.Database, scope: AssetScope, session: driver.Session
-) -> Document:
-    assigned = scope.restrict(ASSIGNMENTS, {})
-    used = await database[ASSIGNMENTS.name].distinct("group_id", assigned, session=session)
-    return {"_id": {"$in": used}}

@@ -280,28 +280,19 @@ class _KeyStream:
     """The staged keys of a kind in their order, to be asked for rising keys."""
 
     def __init__(self, collection: driver.Collection) -> None:
-        self._batches = driver.iter_batches(
+        batches = driver.iter_batches(
             collection, None, {KEY_FIELD: 1, "_id": 0}, order_by=KEY_FIELD
         )
-        self._batch: list[Document] = []
-        self._position = 0
-        self._is_at_end = False
+        self._keys = (document[KEY_FIELD] async for batch in batches for document in batch)
+        self._next: str | None = ""
 
     async def has(self, key: str, *, is_prefix: bool) -> bool:
         """Return whether the key is staged; as the first fields of one, if `is_prefix`."""
         # Both are sorted by code point, as MongoDB sorts by UTF-8.
-        while (staged := await self._peek()) is not None and staged < key:
-            self._position += 1
-        if staged is None:
-            return False
+        while self._next is not None and self._next < key:
+            self._next = await anext(self._keys, None)
+        staged = self._next or ""
         return staged == key or (is_prefix and staged.startswith(key + KEY_SEPARATOR))
-
-    async def _peek(self) -> str | None:
-        if self._position == len(self._batch) and not self._is_at_end:
-            self._batch = await anext(self._batches, [])
-            self._position = 0
-            self._is_at_end = not self._batch
-        return None if self._is_at_end else self._batch[self._position][KEY_FIELD]
 
 
 def _fields_of(kind: RecordType[Any]) -> set[str]:

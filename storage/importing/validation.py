@@ -228,16 +228,12 @@ class BundleValidator:
             await self._add_missing(kind, key, place)
 
     async def _add_missing(self, kind: RecordType[Any], key: str, place: str) -> None:
-        near = [] if self.violations.is_full else await self._find_near_keys(kind.name, key)
+        near = list[str]()
+        if not self.violations.is_full:
+            staged, live = self.staging.collection_of(kind.name), self.database[kind.name]
+            near += await find_neighbours(staged, KEY_FIELD, key)
+            near += await find_neighbours(live, "_id", key)
         self.violations.add(place, describe_missing(kind, key, near, NOWHERE))
-
-    async def _find_near_keys(self, kind_name: str, key: str) -> list[str]:
-        staged = self.staging.collection_of(kind_name)
-        live = self.database[kind_name]
-        return [
-            *await find_neighbours(staged, KEY_FIELD, key),
-            *await find_neighbours(live, "_id", key),
-        ]
 
     def _validate_unique_keys(self, batch: planning.PlannedBatch) -> None:
         # Sorted by their staged keys, so documents with the same single-valued key are neighbours.

@@ -127,27 +127,21 @@ class TableReader:
         return self._uses[-1]
 
 
+@dataclass
 class _SheetReader:
     """Reads the sheets of one file."""
 
-    def __init__(
-        self,
-        reader: TableReader,
-        spreadsheet: Spreadsheet,
-        violations: Violations,
-        are_partial: bool,
-    ) -> None:
-        self._notes = reader.notes
-        self._known = reader.known
-        self._path = spreadsheet.path
-        self._mapping = spreadsheet.mapping
-        self._use = reader.use_of(spreadsheet)
-        self._violations = violations
-        self._are_partial = are_partial
-        self._sheets_read = 0
-        self._has_tables = False
-        self._hint = ""
-        """It says what may be meant by a header of a table without units."""
+    reader: TableReader
+    spreadsheet: Spreadsheet
+    violations: Violations
+    are_partial: bool
+    _sheets_read: int = 0
+    _has_tables: bool = False
+    _hint: str = ""
+    """It says what may be meant by a header of a table without units."""
+
+    def __post_init__(self) -> None:
+        self._use = self.reader.use_of(self.spreadsheet)
 
     def read(self, content: bytes, name: str) -> Iterator[BundleMember]:
         yield from self._read_sheets(content, name, is_first=True)
@@ -164,16 +158,18 @@ class _SheetReader:
     def _read_sheets(self, content: bytes, name: str, is_first: bool) -> Iterator[BundleMember]:
         if is_workbook(content):
             if is_first and content.startswith(OLE_MAGIC):
-                self._notes.append(f"{name}: {OLD_FORMAT}")
+                self.reader.notes.append(f"{name}: {OLD_FORMAT}")
             for sheet in iter_sheets(content, name):
                 yield from self._read_sheet(sheet, is_first, is_only=False)
             return
-        if self._path.suffix.lower() in WORKBOOK_SUFFIXES:
+        if self.spreadsheet.path.suffix.lower() in WORKBOOK_SUFFIXES:
             raise TableError("is not a workbook, whatever its name says; open and save it anew")
         text, note = decode_text(content)
         if note and is_first:
-            self._notes.append(f"{name}: {note}")
-        sheet = Sheet(self._path.name.split(".")[0], name, read_rows(text, name), is_text=True)
+            self.reader.notes.append(f"{name}: {note}")
+        sheet = Sheet(
+            self.spreadsheet.path.name.split(".")[0], name, read_rows(text, name), is_text=True
+        )
         yield from self._read_sheet(sheet, is_first, is_only=True)
 
     def _read_sheet(self, sheet: Sheet, is_first: bool, is_only: bool) -> Iterator[BundleMember]:
@@ -190,13 +186,17 @@ class _SheetReader:
             self._note(is_first, sheet, "the sheet is hidden, and was not read")
             return
         start = tables.read_start(sheet, given)
-        rows = tables.Rows(sheet.place, self._use, self._violations, self._notes, self._are_partial)
+        rows = tables.Rows(
+            sheet.place, self._use, self.violations, self.reader.notes, self.are_partial
+        )
         records = self._find_records(kind, start, given, sheet) if kind else None
         table = None
         if kind is None or (
             records
             and kind is UNITS
-            and record_sheets.list_absent_fields(kind, records, self._mapping, self._are_partial)
+            and record_sheets.list_absent_fields(
+                kind, records, self.spreadsheet.mapping, self.are_partial
+            )
         ):
             table = self._find_unit_table(start, given, sheet)
         self._has_tables |= table is not None
@@ -204,7 +204,7 @@ class _SheetReader:
             self._describe(sheet, table, TABLE)
             kinds = (ASSETS, FLOORS, UNITS)
             table = table._replace(rows=tables.read_body(table, rows, kinds, is_text=sheet.is_text))
-            yield from unit_tables.UnitTable(table, rows, self._known).read()
+            yield from unit_tables.UnitTable(table, rows, self.reader.known).read()
         elif table is None and kind and records and is_first:
             if not records.header_number:
                 self._reject_headers(kind, start, sheet)
@@ -213,7 +213,7 @@ class _SheetReader:
             self._describe(sheet, records, kind.name)
             body = tables.read_body(records, rows, (kind,), is_text=sheet.is_text)
             for member in record_sheets.read_records(kind, records._replace(rows=body), rows):
-                self._known.add_explicit(member)
+                self.reader.known.add_explicit(member)
                 yield member
         elif table is None and kind is None:
             if given.read_as == TABLE or given.header_row is not None:
@@ -227,7 +227,7 @@ class _SheetReader:
         self, start: tables.SheetStart, given: SheetMapping, sheet: Sheet
     ) -> tables.Table | None:
         recognize = tables.build_recognizer(
-            self._mapping, given, unit_tables.TARGETS_BY_HEADER, to_table_target
+            self.spreadsheet.mapping, given, unit_tables.TARGETS_BY_HEADER, to_table_target
         )
         table = tables.find_table(start, recognize, given, sheet.place)
         if table is None:
@@ -243,7 +243,7 @@ class _SheetReader:
     def _find_records(
         self, kind: RecordType[Any], start: tables.SheetStart, given: SheetMapping, sheet: Sheet
     ) -> tables.Table:
-        recognize = record_sheets.record_recognizer(kind, self._mapping, given)
+        recognize = record_sheets.record_recognizer(kind, self.spreadsheet.mapping, given)
         table = tables.find_table(start, recognize, given, sheet.place)
         if table is None:
             return tables.Table([], [], [], 0, iter(()))
@@ -258,13 +258,13 @@ class _SheetReader:
     ) -> None:
         """Add that no header is known, or note that there is none at all."""
         if all(map(tables.is_blank, start.first)):
-            self._notes.append(f"{sheet.place}: there are no headers, so nothing was read")
+            self.reader.notes.append(f"{sheet.place}: there are no headers, so nothing was read")
             return
         self._sheets_read += 1
         fields = ", ".join(field.name for field in record_sheets.column_fields(kind))
         message = f"no header is known; a sheet of {kind.name} has {fields}: rename or map them"
-        self._violations.add(sheet.place, message)
-        self._violations.rejected.add_unknown(kind)
+        self.violations.add(sheet.place, message)
+        self.violations.rejected.add_unknown(kind)
 
     def _describe(self, sheet: Sheet, table: tables.Table, read_as: str) -> None:
         """Note what became of the columns: what is not said was lost without a word."""
@@ -275,7 +275,7 @@ class _SheetReader:
         ]
         if renamed or table.header_number > 1:
             columns = f": {', '.join(renamed)}" if renamed else ""
-            self._notes.append(
+            self.reader.notes.append(
                 f"{sheet.place}: read as {read_as}, headers in row {table.header_number}{columns}"
             )
         known: Iterable[str]
@@ -287,11 +287,13 @@ class _SheetReader:
             advice = "rename or map it, or map it to ignore"
         for header in table.unread:
             hint = hint_at(header, known)
-            self._notes.append(f'{sheet.place}: column "{header}" was not read{hint}; {advice}')
+            self.reader.notes.append(
+                f'{sheet.place}: column "{header}" was not read{hint}; {advice}'
+            )
 
     def _note(self, is_first: bool, sheet: Sheet, text: str) -> None:
         if is_first:
-            self._notes.append(f"{sheet.place}: {text}")
+            self.reader.notes.append(f"{sheet.place}: {text}")
 
 
 def _read_content(path: Path) -> bytes:
