@@ -861,14 +861,14 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
             return await work
     except asyncio.CancelledError as error:
         if read.is_late and task.cancelling() == cancellations + 1:
-            raise _deadline_exceeded(context, seconds, read.timer.when() - end) from error
+            raise _deadline_exceeded(read, seconds, read.timer.when() - end) from error
         raise  # somebody else has cancelled the task
     except Exception as error:
         if read.is_late:
-            raise _deadline_exceeded(context, seconds, read.timer.when() - end) from error
+            raise _deadline_exceeded(read, seconds, read.timer.when() - end) from error
         # MongoDB may have ended a command a moment before.
         if isinstance(error, UnavailableError) and loop.time() >= end:
-            raise _deadline_exceeded(context, seconds) from error
+            raise _deadline_exceeded(read, seconds) from error
         raise
     finally:
         read.timer.cancel()
@@ -877,9 +877,9 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
         context.end_loads()
 
 
-def _deadline_exceeded(context: Context, seconds: float, extra_seconds: float = 0.0) -> Exception:
+def _deadline_exceeded(read: _TimedRead, seconds: float, extra_seconds: float = 0.0) -> Exception:
     """Return the error of a read that is late: without a primary, that is why."""
-    if cause := driver.find_loss(context._store.database.client):
+    if read.client is not None and (cause := driver.find_loss(read.client)):
         return UnavailableError("MongoDB has no primary", cause)
     return DeadlineExceededError(seconds + round(extra_seconds, 1))
 

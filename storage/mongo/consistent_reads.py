@@ -130,6 +130,7 @@ async def _read(database: Database, command: Document, session: Session | None) 
         if operation.first_read is None:
             operation.first_read = asyncio.get_running_loop().create_future()
             operation.snapshot_taken = time.monotonic()
+            operation.client = database.client
             operation.began_reading = min(operation.began_reading, operation.snapshot_taken)
             try:
                 reply, operation.snapshot_time = await _send(database, command, None)

@@ -55,6 +55,8 @@ class OperationDeadline(Struct, eq=False):
     """A deadline by `time.monotonic`, which may be moved, and the snapshot that is read."""
 
     end: float
+    client: Any = None
+    """The client that it reads with; None before the first read."""
     snapshot_time: Timestamp | None = None
     """The cluster time that all reads see; None before the first read and after a write."""
     snapshot_taken: float = 0.0

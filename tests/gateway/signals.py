@@ -61,6 +61,16 @@ class Signals:
                 risen[has.get(by, "")] += value - self._before.get((each, given), 0)  # type: ignore[assignment]
         return +risen
 
+    def wait_for_rise(self, name: str, by: str, *values: str, **labels: str) -> None:
+        """Wait until the counter has risen for these values of a label, and see that for no other.
+
+        A request is counted when its response has ended, which its client may see before.
+        """
+        wait_until(
+            lambda: {*values} <= {*self.rises(name, by, **labels)}, f"{name} has risen for {values}"
+        )
+        assert {*self.rises(name, by, **labels)} == {*values}
+
     def list_lines(self, logger: str = "", **members: Any) -> list[Line]:
         """Return the log lines of a logger that have these members."""
         with self._log.open("rb") as log:
