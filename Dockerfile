@@ -32,6 +32,8 @@ ENV PATH=/opt/floorgate/bin:$PATH \
 # Nothing else is written to: the root may be read-only. /tmp has drawings that are being processed.
 VOLUME /data /tmp
 USER 10001:10001
+# Commands write undo files and exports here.
+WORKDIR /data
 EXPOSE 8080
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=5s --timeout=5s --start-period=60s CMD ["python3", "-c", \

@@ -74,7 +74,7 @@ imports_running; gauge; ; those that run now
 maps_processed_total; counter; outcome; maps processed through the API
 subscriptions; gauge; ; open subscriptions
 connections; gauge; ; open connections of clients
-workers; gauge; state; workers, `starting`, `serving` or `draining`
+workers; gauge; state; workers, `starting`, `serving` or `draining`; `silent`: no answer
 worker_exits_total; counter; reason; `reload`, `start_failed`, `killed` by a signal, or `exited`
 cpu_seconds_total; counter; ; CPU time of the supervisor, workers and their processes
 resident_memory_bytes; gauge; ; their resident memory, shared pages counted for each

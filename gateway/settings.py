@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import re
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -102,9 +103,9 @@ def _read_mongo_url(path: Path) -> str:
 
 def warn_if_readable_by_others(path: Path, url: str) -> None:
     """Say so if a MongoDB URL in a file has a password that other users can read."""
-    if has_secret(url) and path.stat().st_mode & 0o077:
+    if has_secret(url) and path.stat().st_mode & stat.S_IROTH:
         click.echo(
-            f"Note: other users can read the password in {path}; 'chmod 600' keeps it private.",
+            f"Note: other users can read the password in {path}; 'chmod o=' keeps it private.",
             err=True,
         )
 

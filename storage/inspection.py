@@ -19,7 +19,7 @@ from storage.routing_inputs import REPROCESS_COMMAND, NetworkLoader, list_stale_
 from storage.setup import preparation
 from storage.setup.database import connect_to_database
 
-Status: TypeAlias = Literal["ok", "warning", "error"]
+Status: TypeAlias = Literal["ok", "skipped", "warning", "error"]
 FindUnusable: TypeAlias = Callable[[driver.Database], Awaitable[Mapping[str, str]]]
 """Returns why this release cannot run saved endpoints, by name."""
 KEY_WARNING = timedelta(days=14)
@@ -97,7 +97,8 @@ async def _inspect(
         try:
             yield await inspect(database)
         except (driver.PyMongoError, KeyError):  # or of a router
-            yield Finding(check, "ok", "not shown: that takes the role clusterMonitor")
+            remedy = "grant MongoDB's role clusterMonitor, if you want it to be checked"
+            yield Finding(check, "skipped", "this user may not see it", remedy)
     yield await _inspect_transactions(database)
     # Changes nothing, needs the permission to write, and waits for a majority.
     await database[LEASE_COLLECTION].update_one({"_id": "none"}, {"$unset": {"none": ""}})

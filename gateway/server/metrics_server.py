@@ -86,17 +86,18 @@ class MetricsServer:
 
     def _collect(self) -> Total:
         """Return the sum of all processes, those of the past included."""
-        workers: Values = {(state,): count for state, count in self._count_workers().items()}
-        own = counters.read() | counters.measure_processes() | {"workers": workers} | self._build
         with self._lock:
             question = self._memory.ask()
-        slots, end = range(self._slots), time.monotonic() + ANSWER_SECONDS
-        while time.monotonic() < end and not all(
-            self._memory.has_answered(slot, question) for slot in slots
-        ):
+        silent, end = [*range(self._slots)], time.monotonic() + ANSWER_SECONDS
+        while silent and time.monotonic() < end:
             time.sleep(POLL_SECONDS / 10)
+            silent = [slot for slot in silent if not self._memory.has_answered(slot, question)]
+        states = {**self._count_workers(), "silent": len(silent)}
+        workers: Values = {(state,): count for state, count in states.items()}
+        own = counters.read() | counters.measure_processes() | {"workers": workers} | self._build
         with self._lock:
-            return self._sum([own, self._kept.values, *map(self._memory.read, slots)])
+            slots = map(self._memory.read, range(self._slots))
+            return self._sum([own, self._kept.values, *slots])
 
     def _sum(self, snapshots: Sequence[Snapshot]) -> Total:
         total = Total(self._names)

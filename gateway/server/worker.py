@@ -121,7 +121,8 @@ class WorkerServer:
             try:
                 self._listeners = [self._listen(sock) for sock in sockets]
             except OSError as error:  # another gateway has bound the port at the same time
-                raise StartError(f"Cannot listen: {error.strerror}") from error
+                message = f"Cannot listen: {error.strerror}. Choose another --port"
+                raise StartError(message) from error
             self._on_ready()
             warming_up = asyncio.create_task(self._warm_up())
             while not self._must_stop or time.monotonic() < self._accept_until:

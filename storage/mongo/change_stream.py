@@ -18,7 +18,7 @@ from bson import Timestamp
 from pymongo.client_session import ClientSession
 from pymongo.errors import OperationFailure, PyMongoError
 
-from storage.errors import ChangesExpiredError, StorageError, UnavailableCause
+from storage.errors import ChangesExpiredError, StorageError, UnavailableCause, UnavailableError
 from storage.mongo import topology
 from storage.mongo.driver import (
     BlockingClient,
@@ -34,6 +34,7 @@ from storage.mongo.unavailable import find_cause, shorten
 from storage.records.kinds import Document
 
 OPEN_SECONDS = 3.0
+_START_POLL_SECONDS = 0.02
 """The time limit of each command that opens the stream."""
 REPLY_SLACK_SECONDS = 5.0
 """MongoDB may report this much later than announced before the stream counts as lost."""
@@ -123,14 +124,19 @@ def tail_changes(
 
 def read_committed_time(
     client: BlockingClient, database: str, session: ClientSession | None = None
-) -> Timestamp | None:
+) -> Timestamp:
     """Return the newest majority-committed time: the operation time of a majority read.
 
-    It is None on a standalone, which has no change streams.
+    A member that has just started has none for a moment. Raises UnavailableError if that takes
+    longer than OPEN_SECONDS.
     """
-    read = client[database].command("find", "any", limit=1, session=session, **_MAJORITY_READ)
-    time: Timestamp | None = read.get("operationTime")
-    return time
+    end = time.monotonic() + OPEN_SECONDS
+    while time.monotonic() < end:
+        read = client[database].command("find", "any", limit=1, session=session, **_MAJORITY_READ)
+        if isinstance(committed := read.get("operationTime"), Timestamp):
+            return committed
+        time.sleep(_START_POLL_SECONDS)
+    raise UnavailableError("Nothing is committed by a majority yet", UnavailableCause.NO_MAJORITY)
 
 
 def _iter_batches(

@@ -153,8 +153,10 @@ def test_a_worker_that_hangs_counts_with_what_it_told_last(start: Start) -> None
     os.kill(hung, signal.SIGSTOP)
     try:
         assert count_requests(running) == requests.count
+        assert scrape(running)["floorgate_workers", "silent"] == 1
     finally:
         os.kill(hung, signal.SIGCONT)
+    assert scrape(running)["floorgate_workers", "silent"] == 0
     requests.send()
     wait_for_requests(running, requests.count)
 
