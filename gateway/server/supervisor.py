@@ -525,6 +525,7 @@ class Supervisor:
         if self._stand_in is not None and serves:
             self._stand_in.stop()
             self._stand_in = None
+            _logger.warning("A worker serves again")
         elif self._stand_in is None and not serves and (self._is_complete or self._predecessor):
             try:
                 from gateway.server.stand_in import start_stand_in  # only here: it takes memory

@@ -67,6 +67,7 @@ def test_requests_are_answered_503_until_a_worker_serves(
     assert scrape(running)["floorgate_requests_total", "RESTARTING", "none", "503"] == 3
     broken.unlink()
     wait_until(lambda: get(f"{running.address}/pid").status_code == 200)
+    running.wait_for("A worker serves again")
     assert running.stop()[0] == 0
 
 
