@@ -12,7 +12,7 @@ import struct
 import threading
 import time
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from pathlib import Path
@@ -49,6 +49,7 @@ class Family(NamedTuple):
 
 _TABLE = """
 requests_total; counter; operation status code; requests that have ended
+errors_total; counter; code; of these, the ones with an error, from 0 on for each code
 request_duration_seconds; histogram; operation; time from a request to the end of its response
 requests_in_flight; gauge; ; requests that hold one of `--requests-in-flight` slots
 requests_admitted_total; counter; ; requests that got a slot, which the fast path does not need
@@ -151,6 +152,10 @@ class Counters:
                 counts[first, *map(str, others)] = sum(histogram[:-1])
                 before = durations.setdefault((first,), _new_histogram())
                 durations[first,] = _add(cast(Histogram, before), histogram)
+        errors = Counter[str]()
+        for (_, _, code), count in snapshot["requests_total"].items():
+            errors[code] += cast(int, count)
+        snapshot["errors_total"] = {(code,): count for code, count in errors.items() if code}
         return snapshot
 
     def measure_processes(self, children: Iterable[int] | None = None) -> Snapshot:

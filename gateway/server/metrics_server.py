@@ -24,6 +24,7 @@ from gateway.metrics import (
 )
 from gateway.server.config import ConnectionLimits
 from gateway.server.plain_server import PlainServer
+from rest.errors import ERROR_CODES
 
 MAX_CONNECTIONS = 8
 """Connections at a time; further ones wait."""
@@ -55,6 +56,7 @@ class MetricsServer:
         """Held so that what a worker has counted is either in its slot or kept."""
         # A series that begins at 0 shows also the first increase.
         self._kept.add({"worker_exits_total": {(reason,): 0 for reason in EXIT_REASONS}})
+        self._kept.add({"errors_total": {(code,): 0 for code in ERROR_CODES}})
         self._kept.add(memory.read(slots))
         build = metadata.version("floorgate"), platform.python_version()
         self._build: Snapshot = {"build_info": {build: 1}}

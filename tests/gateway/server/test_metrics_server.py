@@ -16,6 +16,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from gateway.metrics import FAMILIES, PREFIX
 from gateway.server.metrics_server import MAX_CONNECTIONS
+from rest.errors import ERROR_CODES
 from tests.gateway.server.processes import (
     ServerProcess,
     Start,
@@ -99,6 +100,15 @@ def test_the_requests_of_all_workers_are_shown(start: Start) -> None:
         metadata.version("floorgate"),
     ) in samples
     assert running.stop()[0] == 0
+
+
+def test_errors_of_a_code_begin_at_0_so_that_the_first_ones_are_an_increase(start: Start) -> None:
+    running = start(metrics_address=ADDRESS)
+    before = scrape(running)
+    assert {key[1] for key in before if key[0] == "floorgate_errors_total"} == {*ERROR_CODES}
+    assert httpx.get(running.address, headers={"A": "a" * 40_000}).status_code == 431
+    wait_until(lambda: scrape(running)["floorgate_errors_total", "HEADERS_TOO_LARGE"] == 1)
+    assert before["floorgate_errors_total", "HEADERS_TOO_LARGE"] == 0
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=SLOW)])
