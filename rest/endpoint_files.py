@@ -64,6 +64,7 @@ from schema.definitions import is_null_on_error, is_page
 from schema.endpoint_directives import HttpMethod, ResponseForm
 from schema.operations import (
     InvalidOperationError,
+    limits_as_invalid_operation,
     measure_operation,
     parse_within_limits,
 )
@@ -399,7 +400,7 @@ class EndpointLoader:
         start = None
         for source in sources:
             start = start or Place(source.name, 1, 1)
-            with self._reporting(Place(source.name, 1, 1)):
+            with self._reporting(Place(source.name, 1, 1)), limits_as_invalid_operation():
                 for node in parse_within_limits(source, FILE_LIMITS).definitions:
                     self._add(node)
         if self.limits is not None and start and not (self.operations or self.faults):

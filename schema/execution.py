@@ -9,7 +9,7 @@ time on. graphql-core runs what cannot be planned: docs/decisions/graphql/compil
 import logging
 import time
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from graphql import ExecutionResult, GraphQLError, GraphQLSchema
 
@@ -46,40 +46,20 @@ LOG_INTERVAL_SECONDS = 60.0
 _logger = logging.getLogger("floorgate.graphql")
 
 
-class ExecutionCounts(NamedTuple):
-    """Counts of the operations that ran in each way since the start."""
-
-    compiled: int = 0
-    interpreted: int = 0
-    """Operations that graphql-core ran, because the compiler does not support them."""
-
-
 class ExecutionCounters:
-    """Counts of operations. An operation that is interpreted is logged, at a bounded rate.
-
-    >>> counters = ExecutionCounters()
-    >>> counters.count_compiled()
-    >>> counters.counts
-    ExecutionCounts(compiled=1, interpreted=0)
-    """
+    """Counts of operations. One that is interpreted is logged, at a bounded rate."""
 
     def __init__(self) -> None:
-        self._compiled = 0
-        self._interpreted = 0
+        self.compiled = 0
+        self.interpreted = 0
+        """Operations that graphql-core ran, because the compiler does not support them."""
         self._logged: Cache[tuple[str | None, str], float] = Cache(max_entries=MAX_LOGGED_REASONS)
         self._interval_end = 0.0
         self._lines = 0
 
-    @property
-    def counts(self) -> ExecutionCounts:
-        return ExecutionCounts(self._compiled, self._interpreted)
-
-    def count_compiled(self) -> None:
-        self._compiled += 1
-
     def count_interpreted(self, operation: str | None, reason: str) -> None:
         """Count an operation that graphql-core runs; log it once a minute for each reason."""
-        self._interpreted += 1
+        self.interpreted += 1
         now = time.monotonic()
         if now >= self._interval_end:
             self._interval_end, self._lines = now + LOG_INTERVAL_SECONDS, 0
@@ -226,7 +206,10 @@ class Executor:
         if not is_allowed and has_more_items(variables, MAX_ITEMS_WHEN_DENIED):
             # A smaller request is run, for an error with its path; see
             # docs/decisions/graphql/query-limits.md.
-            return _denied_result(operation, context.caller)
+            try:
+                operation.check_requirements(context.caller)
+            except RequestError as error:
+                return error_result(error)
         try:
             work = self._execute(operation, variables, context, event, is_allowed=is_allowed)
             # Of a mutation, no other field begins after the deadline. A write that has begun is
@@ -257,7 +240,7 @@ class Executor:
             except UnsupportedQueryError as error:
                 self.counters.count_interpreted(operation.name, str(error))
             else:
-                self.counters.count_compiled()
+                self.counters.compiled += 1
                 return result
             self._check_interpreted(operation, variables)
         return await interpret(self.schema, operation, variables, context, event)
@@ -282,12 +265,3 @@ class Executor:
             if operation.first_cost >= MIN_COST_FOR_CODE:
                 compiled.request_code()
         return operation
-
-
-def _denied_result(operation: Operation, caller: Caller) -> OperationResult:
-    """Return the first unmet requirement as an error of the whole operation."""
-    try:
-        operation.check_requirements(caller)
-    except RequestError as error:
-        return error_result(error)
-    raise AssertionError("every requirement is met")

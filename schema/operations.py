@@ -131,7 +131,7 @@ def parse_client_operation(
     Size is checked before validation, because the cost of validation grows with it.
     """
     with limits_as_invalid_operation():
-        document = _parse_within_limits(text, limits)
+        document = parse_within_limits(text, limits)
         measures = {
             id(node): OperationMeasure(schema, document, node)
             for node in _iter_operation_nodes(document, name)
@@ -153,7 +153,7 @@ def measure_operation(
     be valid. Raises InvalidOperationError.
     """
     with limits_as_invalid_operation():
-        document = _parse_within_limits(text, limits)
+        document = parse_within_limits(text, limits)
         node = _get_operation_node(document, None)
         measure = OperationMeasure(schema, document, node)
         types = {
@@ -184,12 +184,7 @@ def limit_exceeded_error(error: LimitExceededError) -> InvalidOperationError:
 
 
 def parse_within_limits(source: str | graphql.Source, limits: QueryLimits) -> graphql.DocumentNode:
-    """Parse a document. Raises InvalidOperationError."""
-    with limits_as_invalid_operation():
-        return _parse_within_limits(source, limits)
-
-
-def _parse_within_limits(source: str | graphql.Source, limits: QueryLimits) -> graphql.DocumentNode:
+    """Parse a document. Raises LimitExceededError, and InvalidOperationError."""
     text = source if isinstance(source, str) else source.body
     if len(text) > limits.characters:
         raise LimitExceededError(

@@ -135,22 +135,16 @@ def check_limits(size: QuerySize, query_limits: QueryLimits) -> None:
             )
 
 
-class ListRule(NamedTuple):
-    """The limit of the length of a list that an argument takes."""
-
-    maximum: int
-    noun: str
-
-    def check(self, length: int) -> None:
-        """Raise LimitExceededError for a longer list."""
-        if length > self.maximum:
-            raise LimitExceededError(
-                f"The operation passes {length} {self.noun} in one list, over the limit of "
-                f"{self.maximum}",
-                limit="list_length",
-                maximum=self.maximum,
-                requested=length,
-            )
+def _check_length(rule: Items, length: int) -> None:
+    """Raise LimitExceededError for a longer list than a rule allows."""
+    if length > rule.maximum:
+        raise LimitExceededError(
+            f"The operation passes {length} {rule.noun} in one list, over the limit of "
+            f"{rule.maximum}",
+            limit="list_length",
+            maximum=rule.maximum,
+            requested=length,
+        )
 
 
 class OperationMeasure:
@@ -181,7 +175,7 @@ class OperationMeasure:
         for path, rule in walk.list_rules.items():
             value = _find_member(values, path)
             if isinstance(value, list):
-                rule.check(len(value))
+                _check_length(rule, len(value))
         items, text = arguments.items, arguments.characters
         for name, uses in arguments.uses.items():
             # Counting ends where the limit is exceeded, so a request pays for no more.
@@ -253,7 +247,7 @@ class _Walk:
         self._measured: dict[str, _Selection] = {}
         self.page_size_variables: dict[str, None] = {}
         """The variables that are page sizes, in the order of their first use."""
-        self.list_rules: dict[tuple[str, ...], ListRule] = {}
+        self.list_rules: dict[tuple[str, ...], Items] = {}
         """The strictest rule for each variable that is a list, or for such a member of one."""
         selection = self.measure_selection(operation.selection_set, self._root_type)
         self.size, self.arguments = selection.size, selection.arguments
@@ -377,10 +371,11 @@ class _Walk:
         object_type = graphql.get_nullable_type(definition.type)
         if isinstance(node, graphql.VariableNode):
             for path, rule in _iter_list_rules((node.name.value,), definition):
-                self.list_rules[path] = min(self.list_rules.get(path, rule), rule)
+                both = (self.list_rules.get(path, rule), rule)
+                self.list_rules[path] = min(both, key=attrgetter("maximum"))
         elif isinstance(node, graphql.ListValueNode):
             for _, rule in _iter_list_rules((), definition):
-                rule.check(len(node.values))
+                _check_length(rule, len(node.values))
         elif isinstance(node, graphql.ObjectValueNode) and isinstance(
             object_type, graphql.GraphQLInputObjectType
         ):
@@ -390,11 +385,11 @@ class _Walk:
 
 def _iter_list_rules(
     path: tuple[str, ...], definition: graphql.GraphQLArgument | graphql.GraphQLInputField
-) -> Iterator[tuple[tuple[str, ...], ListRule]]:
+) -> Iterator[tuple[tuple[str, ...], Items]]:
     """Yield the rules of a list, or of the lists in an object, with their paths."""
     for rule in definitions.definition_of(definition).rules:
         if isinstance(rule, Items):
-            yield path, ListRule(rule.maximum, rule.noun)
+            yield path, rule
     object_type = graphql.get_nullable_type(definition.type)
     if isinstance(object_type, graphql.GraphQLInputObjectType):
         for name, member in object_type.fields.items():

@@ -270,13 +270,10 @@ def find_joined_list(
     resolver = listed.field.base_resolver
     assert resolver is not None
     is_counted = any(each.is_resolved_per_level for each in listed.nested_fields)
-    if first_page_of(resolver.wrapped_func) is None or is_counted:
+    is_guarded = definitions.requirement_of(listed.definition) != definitions.Requirement()
+    if first_page_of(resolver.wrapped_func) is None or is_counted or is_guarded:
         return None
-    return (
-        (root, listed)
-        if definitions.requirement_of(listed.definition) == definitions.Requirement()
-        else None
-    )
+    return root, listed
 
 
 # Rows of a list straight from MongoDB's documents, where no resolver needs its records.
