@@ -97,7 +97,6 @@ def create_application(settings: Settings, shared: SharedMemory) -> Application:
 class Gateway(Application):
     """The application of a worker, and its settings. `state` exists while it runs."""
 
-    admission: Admission
     websocket_paths = frozenset({GRAPHQL_PATH.encode()})
 
     def __init__(self, settings: Settings, shared: SharedMemory | None = None) -> None:
@@ -202,7 +201,6 @@ class Gateway(Application):
         routes = PathRouter(lambda: [*self.build_routes(), *assets], saved)
         return RequestMiddleware(
             routes,
-            self.admission,
             explained_app=PathRouter(
                 self._build_explained_routes,
                 partial(self.saved_endpoints.respond, others=routes, adapt=self._explain),

@@ -27,9 +27,7 @@ from gateway.request_spans import RequestSpans
 from gateway.responses import finish_response
 from gateway.server.admission import (
     HEALTH_PATHS,
-    OVERLOADED,
     SCOPE_ADMISSION,
-    Admission,
     Permit,
     Rejection,
 )
@@ -62,8 +60,8 @@ class RequestMiddleware:
 
     Behind a proxy, only its `X-Forwarded-Proto` is trusted here: links in responses use the
     configured `base_url`, and the server takes the client's address from `X-Forwarded-For`.
-    Without `admission`, the protocol alone rejects requests. `explained_app` has the requests whose
-    client asks how they are processed. `origins` are those that CORS allows.
+    `explained_app` has the requests whose client asks how they are processed. `origins` are those
+    that CORS allows.
     `on_response` is called with the scope after each response. `spans` follows each request that is
     not a probe.
     """
@@ -71,7 +69,6 @@ class RequestMiddleware:
     def __init__(
         self,
         app: ASGIApp,
-        admission: Admission | None = None,
         *,
         explained_app: ASGIApp | None = None,
         origins: Sequence[str] = (),
@@ -82,7 +79,6 @@ class RequestMiddleware:
     ) -> None:
         self._app = app
         self._explained_app = explained_app or app
-        self.admission = admission
         self._cors = CorsPolicy(origins) if origins else None
         self._is_behind_proxy = is_behind_proxy
         self._may_answer = is_behind_proxy or bool(origins)
@@ -154,20 +150,17 @@ class RequestMiddleware:
         """Run the application, or answer in its place."""
         scope = response.scope
         answer = self._find_answer(scope) if self._may_answer else None
+        decision = scope.get(SCOPE_ADMISSION)
         if answer is not None:
             response.cors = None
+        elif isinstance(decision, Rejection):
+            answer = decision.error
         else:
-            rejection = response.begin_work(self.admission)
-            if rejection is None:
-                receive_body = response.receive if response.expects_body else receive
-                try:
-                    await app(scope, receive_body, send)
-                    return
-                except _RejectedError as error:
-                    rejection = error.rejection
-            if self.admission is not None and scope.get(SCOPE_ADMISSION) is not rejection:
-                self.admission.rejected[rejection.limit] += 1  # else the protocol has
-            answer = rejection.error
+            try:
+                await app(scope, response.receive if response.expects_body else receive, send)
+                return
+            except _RejectedError as error:
+                answer = error.response
         # From here on, no exception references parts of the body.
         response.end_work()
         response.is_final = True
@@ -185,9 +178,9 @@ class RequestMiddleware:
 class _RejectedError(Exception):
     """There is no slot for a request any more, or no room for more of its body."""
 
-    def __init__(self, rejection: Rejection) -> None:
-        super().__init__(rejection.error.status)
-        self.rejection = rejection
+    def __init__(self, response: HttpError) -> None:
+        super().__init__(response.status)
+        self.response = response
 
 
 class _Response:
@@ -203,8 +196,6 @@ class _Response:
     sent_bytes = 0
     is_final = False
     """True if the response gets no entity tag and no content coding."""
-    expects_body = False
-    """True until the body is complete, or the response begins without it."""
     began: float | None = None
     """When the response began, by `time.perf_counter`."""
     receiving_seconds = 0.0
@@ -223,25 +214,11 @@ class _Response:
         self.cors = cors
         decision = scope.get(SCOPE_ADMISSION)
         self._permit = decision if isinstance(decision, Permit) else None
+        # Without a body, to receive is to wait for the client to leave, during the work.
+        self.expects_body = self._permit is not None and _has_body(scope)
+        """True until the body is complete, or the response begins without it."""
 
     # The work of the request
-
-    def begin_work(self, admission: Admission | None) -> Rejection | None:
-        """Return why there is no slot for the request, if it needs one.
-
-        The protocol may have decided already (`SCOPE_ADMISSION`).
-        """
-        if self._permit is None and admission is not None:
-            scope = self.scope
-            is_decided = SCOPE_ADMISSION in scope
-            decision = scope[SCOPE_ADMISSION] if is_decided else admission.admit(scope)
-            if not isinstance(decision, Permit):
-                return decision
-            self._permit = decision
-        if self._permit is not None and _has_body(self.scope):
-            # Without a body, to receive is to wait for the client to leave, during the work.
-            self.expects_body = True
-        return None
 
     async def receive(self) -> Message:
         """Receive without a slot until the body is complete, then take one again."""
@@ -252,17 +229,18 @@ class _Response:
         waiting = time.perf_counter()
         message = await self._receive()
         self.receiving_seconds += time.perf_counter() - waiting
+        rejection = None
         if message.get("more_body"):
             piece_bytes = len(message["body"])
             self._arrived_bytes += piece_bytes
-            if not permit.count_arriving(piece_bytes):
-                raise _RejectedError(OVERLOADED)
+            rejection = permit.count_arriving(piece_bytes)
         elif message["type"] == "http.request" and self.expects_body:
             self.expects_body = False
             self._forget_body()
             rejection = permit.acquire()
-            if rejection is not None:
-                raise _RejectedError(rejection)
+        if rejection is not None:
+            permit.admission.rejected[rejection.limit] += 1
+            raise _RejectedError(rejection.error)
         return message
 
     def _forget_body(self) -> None:
@@ -273,7 +251,7 @@ class _Response:
 
     def end_work(self) -> None:
         """Give everything back."""
-        if self._permit is not None and self._permit.is_held:
+        if self._permit is not None:
             self._permit.release()
         if self._arrived_bytes:
             self._forget_body()

@@ -27,6 +27,7 @@ from storage.cache import change_feed
 from storage.importing.import_bundles import import_bundles
 from storage.mongo import driver
 from tests.databases import Documents, ReusedDatabase, read_documents
+from tests.gateway.small_app import admitting
 from tests.rest.demo_service import NO_BAD_KEY_LIMIT, DemoService, demo_service
 from tests.waiting import TIMEOUT_SECONDS
 
@@ -360,7 +361,7 @@ def freeze_limiter(gateway: Gateway) -> None:
 @asynccontextmanager
 async def open_client(gateway: Gateway, key: str | None) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the gateway's application."""
-    transport = httpx.ASGITransport(gateway.build_app())
+    transport = httpx.ASGITransport(admitting(gateway.build_app(), gateway.admission))
     headers = {} if key is None else {"API-Key": key}
     async with httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers) as client:
         # httpx asks for gzip by default; a test gets it only by asking for it

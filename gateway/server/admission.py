@@ -281,7 +281,7 @@ class Permit:
     """The slot of one request. It is held while the request causes work."""
 
     def __init__(self, admission: "Admission", slots: _Slots, group: str) -> None:
-        self._admission = admission
+        self.admission = admission
         self._slots = slots
         self.group = group
         """A known key, or empty."""
@@ -296,22 +296,24 @@ class Permit:
             busiest = max(slots.taken_by, key=slots.taken_by.__getitem__, default="")
             return rejection._replace(busiest=busiest)
         if taken >= slots.group_limit:
-            return self._admission.key_is_busy._replace(busiest=group) if group else OVERLOADED
+            return self.admission.key_is_busy._replace(busiest=group) if group else OVERLOADED
         slots.taken += 1
         slots.taken_by[group] = taken + 1
         self.is_held = True
         return None
 
-    def count_arriving(self, change_bytes: int) -> bool:
-        """Count bytes of an incomplete body; return whether there is room for them."""
-        admission, group = self._admission, self.group
+    def count_arriving(self, change_bytes: int) -> Rejection | None:
+        """Count bytes of an incomplete body; return the response if there is no room for them."""
+        admission, group = self.admission, self.group
         admission.arriving_bytes += change_bytes
         admission.arriving_by[group] += change_bytes
         if not admission.arriving_by[group]:
             del admission.arriving_by[group]
+        has_room = admission.arriving_bytes <= MAX_ARRIVING_BYTES
         return (
-            admission.arriving_bytes <= MAX_ARRIVING_BYTES
-            and admission.arriving_by[group] <= MAX_ARRIVING_BYTES // 2
+            None
+            if has_room and admission.arriving_by[group] <= MAX_ARRIVING_BYTES // 2
+            else OVERLOADED
         )
 
     def release(self) -> None:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 class Application:
     """What a worker serves: an ASGI application, and what its server also asks for."""
 
-    admission: "Admission | None" = None
-    """Lets the protocol reject requests itself; it is the one that the application uses."""
+    admission: "Admission"
+    """Decides in the protocol which requests the application gets."""
     configured_base_url: str | None = None
     """The configured URL of the service, for errors that the protocol sends."""
     websocket_paths: frozenset[bytes] = frozenset()

@@ -47,7 +47,6 @@ from gateway.exchange import (
 from gateway.metrics import NO_OPERATION, counters
 from gateway.server.admission import (
     SCOPE_ADMISSION,
-    Admission,
     Permit,
     Rejection,
     ScheduledInput,
@@ -355,6 +354,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         """Serve `app`, which the application has built."""
         super().__init__()
         self._application = application
+        self._admission = application.admission
         self._app = app
         self._fast_path = application.get_fast_path()
         self._proxy_hops = proxy_hops
@@ -749,25 +749,13 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
             self._start(exchange)
 
     def _start(self, exchange: Exchange) -> None:
-        """Start an exchange now, or when most of the previous response is read."""
+        """Start or reject an exchange now, or when most of the previous response is read."""
         # What is unread before the first response are TLS session tickets: do not wait for these.
         if self.flow.write_paused and self._started is not None:
             self._unstarted = exchange
             return
         self._started = exchange
-        admission = self._application.admission
-        if admission is not None:
-            self._ask_admission(admission, exchange)
-        elif not self._is_upgrading:
-            self._run_application(exchange)
-
-    def _ask_admission(self, admission: Admission, exchange: Exchange) -> None:
-        """Start the work on an exchange if there is room for it; else reject it.
-
-        A rejection by the application costs a task, the middleware and a log line: enough of them
-        would take the time of the requests that are worked on.
-        """
-        scope, connection = exchange.scope, self.connection
+        admission, scope, connection = self._admission, exchange.scope, self.connection
         decision = admission.admit(scope)
         if isinstance(decision, Rejection):
             client = get_client_address(scope)
@@ -778,9 +766,11 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
             if self.rejected.address:
                 connection.standing = Standing.REJECTED
                 exchange.keep_alive &= self.rejected.delayed_seconds < MAX_DELAYED_SECONDS
+            # A rejection by the application costs a task, the middleware and a log line: enough of
+            # them would take the time of the requests that are worked on.
             if self._can_reject(exchange):
                 self._reject(exchange, decision)
-                self._delay_reading(admission)
+                self._delay_reading()
                 return
             self._is_rejecting = True
         elif isinstance(decision, Permit) and decision.group:
@@ -828,8 +818,8 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
                 self._start(self.pipeline.popleft())
             else:
                 self._start_idle_timer()
-        if is_rejecting and self._application.admission is not None:
-            self._delay_reading(self._application.admission, APPLICATION_REJECTION_COST)
+        if is_rejecting:
+            self._delay_reading(APPLICATION_REJECTION_COST)
         self.parse_later()
         is_early = self._phase is _Phase.BODY and self._current.response_complete
         if is_early or self._has_announced_close:
@@ -892,10 +882,10 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         if not exchange.keep_alive:
             self.transport.close()
 
-    def _delay_reading(self, admission: Admission, cost: int = 1) -> None:
+    def _delay_reading(self, cost: int = 1) -> None:
         """Let a client that was rejected wait, before its next request is read."""
         rejected = self.rejected
-        delay_seconds = admission.delay_after(self.loop.time(), cost, rejected.address)
+        delay_seconds = self._admission.delay_after(self.loop.time(), cost, rejected.address)
         # A request behind this one has been read already, and is rejected or does work itself.
         if delay_seconds and self._current.response_complete and not self.transport.is_closing():
             rejected.is_delayed = True

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gateway.errors import StartError
 from gateway.middleware import RequestMiddleware
 from gateway.rate_limits import RateLimiter
+from gateway.server.admission import SCOPE_ADMISSION, Admission, Rejection
 from gateway.server.config import Application, SharedMemory
 
 
@@ -50,11 +51,24 @@ def _log_at_the_end(folder: Path) -> None:
     logging.getLogger("floorgate.server").info("The process ends")
 
 
+def admitting(app: ASGIApp, admission: Admission) -> ASGIApp:
+    """Ask an admission about each request, as the protocol does."""
+
+    async def ask(scope: Scope, receive: Receive, send: Send) -> None:
+        decision = admission.admit(scope)
+        if isinstance(decision, Rejection):
+            admission.count_rejection(decision, "")
+        await app({**scope, SCOPE_ADMISSION: decision}, receive, send)
+
+    return ask
+
+
 class PlainApplication(Application):
-    """An ASGI application, with attributes and methods as given."""
+    """An ASGI application, with attributes and methods as given, that admits every request."""
 
     def __init__(self, app: ASGIApp, **given: Any) -> None:
         self._app = app
+        self.admission = Admission(100_000, 100_000)
         vars(self).update(given)
 
     def build_app(self) -> ASGIApp:

@@ -22,6 +22,7 @@ from storage.errors import UnavailableCause
 from tests.doc_pages import page, rows, section
 from tests.endpoints import ENDPOINTS
 from tests.fixtures import ALL_FLAGS, BASE_URL, MAP, World, gateway_client, open_client, run_gateway
+from tests.gateway.small_app import admitting
 from tests.rest.error_bodies import read_error
 
 pytestmark = pytest.mark.anyio
@@ -130,7 +131,7 @@ async def test_a_body_over_its_limit_is_rejected_with_the_limit(client: httpx.As
 
 async def test_requests_over_the_maximum_in_flight_are_shed(world: World) -> None:
     async with run_gateway(world.settings(requests_in_flight=1)) as gateway:
-        app = gateway.build_app()
+        app = admitting(gateway.build_app(), gateway.admission)
         async with open_client(gateway, world.keys.full) as client:
             assert (await client.get("/v1/units")).status_code == 200
         gateway.admission.keyed.taken = 1

@@ -92,7 +92,7 @@ async def listen(
     given_fast_path = GivenFastPath(fast_path, fast_path_by_body)
     application = PlainApplication(
         app if isinstance(app, RequestMiddleware) else RequestMiddleware(app),
-        admission=admission,
+        admission=admission or Admission(100_000, 100_000),
         configured_base_url=base_url,
         websocket_paths=websocket_paths,
         get_fast_path=lambda: given_fast_path,

@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import logging
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,6 +30,7 @@ from gateway.server.admission import (
 )
 from rest.bodies import receive_body
 from tests.gateway.server.served_application import on_server_loop, wait_until
+from tests.gateway.small_app import admitting
 
 
 def scope(key: str = "", path: str = "/v1/units", query: bytes = b"") -> Scope:
@@ -210,10 +212,15 @@ SCOPE = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "hea
 CHUNKED = (b"transfer-encoding", b"chunked")
 
 
-class Shedding(RequestMiddleware):
-    """The middleware of an application that has an admission."""
+class Shedding:
+    """The middleware of an application behind an admission."""
 
-    admission: Admission
+    def __init__(self, app: ASGIApp, admission: Admission, origins: Sequence[str] = ()) -> None:
+        self.admission = admission
+        self._app = admitting(RequestMiddleware(app, origins=origins), admission)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
 
 
 def shed_load(app: ASGIApp, max_in_flight: int, max_per_key: int = 100) -> Shedding:
@@ -303,7 +310,7 @@ async def test_a_request_over_the_maximum_is_shed_before_the_application() -> No
 @on_server_loop
 async def test_a_rejection_tells_nobody_the_origin_of_another() -> None:
     origins = ["https://a.example"]
-    middleware = RequestMiddleware(BlockingApp(), Admission(0), origins=origins)
+    middleware = Shedding(BlockingApp(), Admission(0), origins)
     page, program = Client(), Client()
     for _ in range(3):
         await page.start(middleware, headers=[(b"origin", b"https://a.example")])

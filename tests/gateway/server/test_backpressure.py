@@ -59,7 +59,7 @@ class App:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def wrapped(self) -> RequestMiddleware:
-        return RequestMiddleware(self, self.admission)
+        return RequestMiddleware(self)
 
 
 @asynccontextmanager
