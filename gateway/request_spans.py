@@ -8,6 +8,7 @@ is slow is not made slower. See docs/decisions/server/spans.md.
 import asyncio
 import logging
 import os
+import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import Context
@@ -176,6 +177,9 @@ def open_tracing(environment: Mapping[str, str] = os.environ) -> "Tracing | None
         return None
     if exporter not in (None, "otlp"):
         raise StartError(f"OTEL_TRACES_EXPORTER must be otlp or none, and is {exporter}")
+    for name in asking:
+        if name in _ENDPOINTS and not given[name].startswith(("http://", "https://")):
+            raise StartError(f"{name} must be a URL that begins with http:// or https://")
     try:
         from gateway.tracing import Tracing
 
@@ -186,4 +190,6 @@ def open_tracing(environment: Mapping[str, str] = os.environ) -> "Tracing | None
             " its extra, as FILE[otel], or set OTEL_SDK_DISABLED=true"
         ) from error
     except (ValueError, OSError) as error:  # some are read when the package is imported
-        raise StartError(f"The OTEL_* variables cannot be used: {error}") from error
+        # The SDK goes on to say which default it would use.
+        problem = re.split(r"\. |, (?:using|ignoring)", str(error))[0].rstrip(".")
+        raise StartError(f"The OTEL_* variables cannot be used: {problem}") from error

@@ -68,11 +68,12 @@ class Tracing:
             "service.version": version("floorgate"),
             "process.pid": os.getpid(),
         }
+        given = OTELResourceDetector().detect()
         is_chosen = "OTEL_TRACES_SAMPLER" in variables
         self._limit, self._late_limit = None if is_chosen else _Rate(), _Rate()
         self._provider = TracerProvider(
             None if is_chosen else ALWAYS_ON,
-            Resource.create(own).merge(OTELResourceDetector().detect()),
+            Resource.create(own).merge(given),
             shutdown_on_exit=False,
         )
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

@@ -367,6 +367,7 @@ def test_tracing_is_off_unless_a_variable_asks_for_it(given: dict[str, str]) -> 
     [
         ("OTEL_TRACES_EXPORTER", "jaeger"),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "collector:4318"),
         ("OTEL_BSP_MAX_QUEUE_SIZE", "many"),
         ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "many"),
         ("OTEL_TRACES_SAMPLER", "secret"),
