@@ -273,7 +273,7 @@ async def _change_closures(
     context: Context, map_id: str, edit: Callable[[Closures], Closures]
 ) -> Closures:
     store, scope = context.bypass_caches(), context.caller.scope
-    unit_map = await store.find_record(MAPS, scope, {"_id": map_id})
+    unit_map = await store.load_record(MAPS, scope, map_id)
     if unit_map is None:
         raise NotFoundError
     digest = await find_network_digest(store.database, scope, map_id)

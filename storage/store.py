@@ -406,16 +406,6 @@ class Store:
         """Return a store whose reads are part of a transaction."""
         return Store(self.client, self.database.name, session=session)
 
-    async def find_record(
-        self, kind: RecordType[R], scope: AssetScope, where: Document
-    ) -> R | None:
-        """Return the visible record that matches `where`, which at most one does, or None.
-
-        Raises UnavailableError.
-        """
-        documents = await self._find_visible(kind, scope, where, limit=1)
-        return next(iter(kind.decode(documents)), None)
-
     async def load_records(
         self,
         kind: RecordType[R],
@@ -453,7 +443,8 @@ class Store:
     async def load_record(self, kind: RecordType[R], scope: AssetScope, key: str) -> R | None:
         """Return the visible record with this key, as `load_records` does, or None.
 
-        Most requests read one record: here is none of the work that many take.
+        Most requests read one record: here is none of the work that many take. Raises
+        UnavailableError.
         """
         with driver.translate_errors():
             documents = await driver.find_documents(

@@ -49,7 +49,7 @@ async def _load_demo(database: driver.Database) -> None:
     """
     store = Store(database.client, database.name)
     async with hold_import_lease(database):  # also finishes an import that was killed
-        demo_map = await store.find_record(MAPS, visibility.ALL_ASSETS, {"_id": DEMO_MAP})
+        demo_map = await store.load_record(MAPS, visibility.ALL_ASSETS, DEMO_MAP)
     if demo_map is None:
         await import_catalog(database, [DEMO_BUNDLE])
     if not await is_processed(store, DEMO_MAP):

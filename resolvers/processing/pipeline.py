@@ -203,7 +203,7 @@ def _describe_shortfall(report: dict[str, Any], require: float) -> str | None:
 
 
 async def _prepare_task(store: Store, request: ProcessingRequest) -> tuple[BuildTask, BuiltFrom]:
-    unit_map = await store.find_record(catalog.MAPS, ALL_ASSETS, {"_id": request.map_id})
+    unit_map = await store.load_record(catalog.MAPS, ALL_ASSETS, request.map_id)
     if unit_map is None and not request.files:
         raise NotFoundError
     if unit_map and request.asset_id not in (None, unit_map.asset_id):
@@ -263,9 +263,9 @@ async def _import_directory(
 ) -> list[StaleNetwork]:
     """Import the map, floors and units of a plan, and publish its network with them. Return the
     networks of other maps that this withdraws."""
-    if await store.find_record(catalog.ASSETS, ALL_ASSETS, {"_id": task.asset_id}) is not None:
+    if await store.load_record(catalog.ASSETS, ALL_ASSETS, task.asset_id) is not None:
         directory = {**directory, "assets": []}  # a plan does not rename what is there
-    known = await store.find_record(catalog.MAPS, ALL_ASSETS, {"_id": publication.map_id})
+    known = await store.load_record(catalog.MAPS, ALL_ASSETS, publication.map_id)
     if known is not None:
         kept = {name: getattr(known, name) for name in KEPT_MAP_FIELDS}
         # A record of a plan has no drawing, so a map with one would lose it.

@@ -60,13 +60,15 @@ def try_lock(descriptor: int, mode: int) -> bool:
     return True
 
 
-def wait_for_lock(descriptor: int, mode: int, deadline: float) -> bool:
-    """Wait for a lock; False if `time.monotonic()` reaches `deadline` first."""
+def wait_for_lock(descriptor: int, mode: int, deadline: float, failure: str) -> None:
+    """Wait for a lock. Raises EmbeddedServerError if `time.monotonic()` reaches `deadline` first.
+
+    `failure` is the beginning of its message.
+    """
     while not try_lock(descriptor, mode):
         if time.monotonic() > deadline:
-            return False
+            raise EmbeddedServerError(f"{failure} within {PATIENCE_SECONDS} seconds.")
         time.sleep(_POLL_SECONDS)
-    return True
 
 
 def wait_for_release(path: Path) -> None:
@@ -161,7 +163,7 @@ def run_embedded_mongo(
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
             users = stack.enter_context(open_lock_file(home / mongod_supervisor.USERS_LOCK))
             deadline = time.monotonic() + PATIENCE_SECONDS
-            _lock_or_raise(deadline, users, SHARED, f"The MongoDB in {home} did not stop")
+            wait_for_lock(users, SHARED, deadline, f"The MongoDB in {home} did not stop")
             url = _ensure_primary(home, deadline)
         closed = threading.Event()
         stack.callback(closed.set)
@@ -181,20 +183,11 @@ def _explain_os_errors(data_dir: Path) -> Iterator[None]:
         ) from error
 
 
-def _lock_or_raise(deadline: float, descriptor: int, kind: int, message: str) -> None:
-    if not wait_for_lock(descriptor, kind, deadline):
-        raise EmbeddedServerError(f"{message} within {PATIENCE_SECONDS} seconds.")
-
-
 def _ensure_primary(home: Path, deadline: float) -> str:
     """Start the server if it is not running and wait until it is primary; return its URL."""
     with open_lock_file(home / _START_LOCK) as starting:
-        _lock_or_raise(
-            deadline,
-            starting,
-            EXCLUSIVE,
-            f"Another process holds the start lock in {home} and did not start MongoDB",
-        )
+        failure = f"Another process holds the start lock in {home} and did not start MongoDB"
+        wait_for_lock(starting, EXCLUSIVE, deadline, failure)
         database_dir = _ensure_database_dir(home)
         starts, reply_seconds = 0, _REPLY_SECONDS
         notice = time.monotonic() + _NOTICE_SECONDS

@@ -74,26 +74,18 @@ async def write_changes(
         # Records that an assignment request has created since become updates.
         updated += await driver.insert_absent(database[kind.name], new)
     if updated and kind is catalog.ASSIGNMENTS:
-        await _update_assignments(database, lease, updated)
+        by_key = {each["_id"]: each for each in updated}
+
+        async def update_assignments(session: driver.Session) -> None:
+            lease.check_held()
+            await write_assignments(database, by_key, session)
+
+        # With tombstones of those that they replace: requests may have changed some since the plan.
+        await driver.run_in_transaction(database.client, update_assignments)
     elif updated:
         lease.check_held()
         updates = [driver.UpdateOne({"_id": each["_id"]}, {"$set": each}) for each in updated]
         await database[kind.name].bulk_write(updates, ordered=False)
-
-
-async def _update_assignments(
-    database: driver.Database, lease: import_lease.ImportLease, documents: list[Document]
-) -> None:
-    """Update assignments in one transaction with the tombstones of those that they replace.
-
-    Requests may have changed them since the import was planned.
-    """
-
-    async def work(session: driver.Session) -> None:
-        lease.check_held()
-        await write_assignments(database, {each["_id"]: each for each in documents}, session)
-
-    await driver.run_in_transaction(database.client, work)
 
 
 BUNDLES = "bundles"
@@ -480,11 +472,8 @@ class ImportRun:
             ]
 
         used = await driver.run_on_one_primary(self.database, catalog.MAPS.name, list_used_files)
-        await files.delete_unused_files(self.database, used, self._renew_lease)
+        await files.delete_unused_files(self.database, used, partial(self.lease.update, {}))
         await self.lease.finish()
-
-    async def _renew_lease(self, session: driver.Session) -> None:
-        await self.lease.update({}, session)
 
 
 # The collections that a restore has staged are its redo log: what is still staged has yet to be

@@ -146,24 +146,21 @@ def list_changed_fields(
 ) -> dict[str, tuple[Any, Any]]:
     """Return the fields in which two documents differ except for timestamps, each with the value
     before and after; all fields of a document that is new (`live` is empty)."""
-    return {
-        field: (before, after)
-        for field, before, after in _iter_changed_fields(kind, document, live)
-    }
+    return dict(_iter_changed_fields(kind, document, live))
 
 
 def _iter_changed_fields(
     kind: RecordType[Any], document: Document, live: Document
-) -> Iterator[tuple[str, Any, Any]]:
+) -> Iterator[tuple[str, tuple[Any, Any]]]:
     for field in PLAIN_FIELDS[kind.name]:
         before, after = live.get(field), document.get(field)
         if before != after or not live:
-            yield field, before, after
+            yield field, (before, after)
     for nested in TIMESTAMPED_ARRAYS[kind.name]:
         before = _items_of(nested, live.get(nested.field)) if live else None
         after = _items_of(nested, document.get(nested.field))
         if before != after:
-            yield nested.field, before, after
+            yield nested.field, (before, after)
 
 
 def set_timestamps(

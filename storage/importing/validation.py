@@ -605,18 +605,13 @@ class _BundleCheck:
                     if not (is_complete and self._lacks_owner(kind, fault, member.facts)):
                         self.violations.add_all(reference.places, fault.message, count)
                 elif is_complete and self._is_missing(owner.kind, key):
-                    message = self._describe_missing(owner, key)
+                    is_full = self.violations.is_full
+                    near = [] if is_full else self._index.find_near_keys(owner.kind, key)
+                    message = describe_missing(kind, key, near, " in any of the files")
                     self.violations.add_all(reference.places, message, count)
                 elif self._is_missing(owner.kind, key):
                     missing[owner.kind, key] += count
         return missing
-
-    def _describe_missing(self, owner: ForeignKey, key: str) -> str:
-        is_full = self.violations.is_full
-        near = [] if is_full else self._index.find_near_keys(owner.kind, key)
-        return describe_missing(
-            catalog.RECORD_TYPES_BY_NAME[owner.kind], key, near, " in any of the files"
-        )
 
     def suggest_key(self, kind_name: str, key: str) -> str | None:
         """Return the key of a member that resembles one, if any."""

@@ -120,7 +120,7 @@ def _chunks_condition(digests: Iterable[str]) -> Document | None:
 async def delete_unused_files(
     database: driver.Database,
     used_digests: Iterable[str | None],
-    renew_lease: Callable[[driver.Session], Awaitable[None]],
+    renew_lease: Callable[[driver.Session], Awaitable[object]],
 ) -> None:
     """Delete all other files. Requires the import lease: a file being imported has no user yet.
 

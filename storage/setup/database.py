@@ -33,15 +33,11 @@ async def open_database(
     While it is open, transactions that other processes have left open are ended. Raises
     EmbeddedServerError, MongoUnusableError and MigrationRunningError.
     """
-
-    async def prepare() -> None:
-        await _prepare(client[settings.database])
-
     async with (
         connect_to_database(settings, timeout_seconds, clock, on_server_failure, observe) as client,
         run_in_background(end_abandoned_transactions(client)),
     ):
-        await _insist(settings, prepare)
+        await _insist(settings, partial(_prepare, client[settings.database]))
         yield client
 
 

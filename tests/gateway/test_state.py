@@ -78,7 +78,7 @@ async def test_the_database_is_prepared_and_followed_while_it_is_open(settings: 
     async with open_gateway_state(settings) as opened:
         collections = await opened.store.database.list_collection_names()
         assert {kind.name for kind in RECORD_TYPES} <= {*collections}
-        assert await opened.store.find_record(UNITS, ALL_ASSETS, {"_id": "none"}) is None
+        assert await opened.store.load_record(UNITS, ALL_ASSETS, "none") is None
         await wait_until_followed(opened)
     assert opened.change_feed.take_snapshot() is None
 

@@ -100,7 +100,7 @@ async def test_a_record_and_a_page_of_its_list_are_read_with_one_command(
 @pytest.mark.parametrize("id", ODD_IDS)
 async def test_an_id_that_looks_like_an_operator_is_an_id(store: Store, id: str) -> None:
     await fill(store, FLOORS, [floor(id, "a"), floor("other", "b")])
-    assert await store.find_record(FLOORS, ALL_ASSETS, {"_id": id}) == floor(id, "a")
+    assert await store.load_record(FLOORS, ALL_ASSETS, id) == floor(id, "a")
     assert await store.load_records(FLOORS, ALL_ASSETS, [id]) == {id: floor(id, "a")}
     page = await store.list_page(FLOORS, ALL_ASSETS, {"asset_id": "a"}, PageRequest(1, 1))
     assert page.data == [floor(id, "a")]
@@ -112,7 +112,7 @@ async def test_an_id_that_looks_like_an_operator_is_an_id(store: Store, id: str)
 async def test_what_a_caller_cannot_see_is_not_there(store: Store) -> None:
     await fill(store, ASSETS, [asset("a"), asset("b")])
     await fill(store, FLOORS, [floor("a1", "a"), floor("b1", "b")])
-    assert await store.find_record(FLOORS, ONLY_A, {"_id": "b1"}) is None
+    assert await store.load_record(FLOORS, ONLY_A, "b1") is None
     assert list(await store.load_records(FLOORS, ONLY_A, ["a1", "b1"])) == ["a1"]
     assert (await store.list_page(FLOORS, ONLY_A, {"asset_id": "b"}, PageRequest(1, 10))).data == []
     assert (await store.list_page(ASSETS, ONLY_A, {}, PageRequest(1, 10))).data == [asset("a")]
@@ -404,7 +404,7 @@ async def test_records_by_key_are_the_visible_ones(filled: Store, scope: AssetSc
     visible = set(await _list_expected(filled, UNITS, scope, {}, BY_KEY))
     assert set(await filled.load_records(UNITS, scope, [each["_id"] for each in found])) == visible
     for id in ("u00000", "u00001", "u00007"):
-        record = await filled.find_record(UNITS, scope, {"_id": id})
+        record = await filled.load_record(UNITS, scope, id)
         assert (record is not None) == (id in visible)
 
 

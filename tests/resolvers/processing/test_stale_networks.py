@@ -83,7 +83,7 @@ async def test_nothing_changes_if_the_map_is_changed_while_it_is_processed(
     monkeypatch.setattr(import_bundles, "check_unchanged", refuse)
     with pytest.raises(RefusedDocumentError, match="the map has changed"):
         await process_with_other_maps(store, GIVEN)
-    assert await store.find_record(MAPS, ALL_ASSETS, {"_id": "annex"}) is None
+    assert await store.load_record(MAPS, ALL_ASSETS, "annex") is None
     assert await stale_maps(store) == []
 
 

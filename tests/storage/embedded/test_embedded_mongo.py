@@ -199,9 +199,8 @@ def run_supervised(directory: Path, *command: str) -> None:
             assert embedded_mongo.try_lock(server, embedded_mongo.EXCLUSIVE)
             arguments = [mongod_supervisor.__file__, str(directory), str(server), *command]
             subprocess.run([sys.executable, "-I", "-S", *arguments], pass_fds=[server], check=True)
-        assert embedded_mongo.wait_for_lock(
-            again, embedded_mongo.EXCLUSIVE, time.monotonic() + TIMEOUT_SECONDS
-        )
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        embedded_mongo.wait_for_lock(again, embedded_mongo.EXCLUSIVE, deadline, "It did not end")
 
 
 @pytest.mark.parametrize(
@@ -518,13 +517,14 @@ def test_waiting_for_a_lock_ends_at_the_deadline(path: Path) -> None:
     with (
         lock_in_another_process(path, EXCLUSIVE),
         embedded_mongo.open_lock_file(path) as descriptor,
+        pytest.raises(EmbeddedServerError, match=r"^It is held within \d+ seconds\.$"),
     ):
-        assert not embedded_mongo.wait_for_lock(descriptor, EXCLUSIVE, time.monotonic())
+        embedded_mongo.wait_for_lock(descriptor, EXCLUSIVE, time.monotonic(), "It is held")
 
 
 def test_a_free_lock_is_taken_also_after_the_deadline(path: Path) -> None:
     with embedded_mongo.open_lock_file(path) as descriptor:
-        assert embedded_mongo.wait_for_lock(descriptor, EXCLUSIVE, time.monotonic() - 1)
+        embedded_mongo.wait_for_lock(descriptor, EXCLUSIVE, time.monotonic() - 1, "It is held")
 
 
 def test_a_release_is_waited_for_until_the_holder_dies(path: Path) -> None:
