@@ -55,6 +55,20 @@ def test_promtool_accepts_the_alerts_and_each_is_raised_when_it_should_be(comman
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_promtool_accepts_the_expressions_of_the_dashboard(tmp_path: Path) -> None:
+    panels = json.loads((EXAMPLES / "dashboard.json").read_text())["panels"]
+    rules = [
+        {"record": f"panel_{panel['id']}", "expr": re.sub(r"\$__\w+", "1m", target["expr"])}
+        for panel in panels
+        for target in panel["targets"]
+    ]
+    file = tmp_path / "rules.yml"
+    file.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}))
+    done = subprocess.run(["promtool", "check", "rules", str(file)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_variables_are_settings(file: Path) -> None:
     named = set(re.findall(r"\bFLOORGATE_[A-Z_]+\b", file.read_text()))
