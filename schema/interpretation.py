@@ -166,16 +166,9 @@ class OrderedExecutor(IntrospectionExecutor):
         """The counters of the fields that were completed so far, by type and field."""
         return {}
 
-    def complete_value(
-        self,
-        return_type: Any,
-        field_details_list: Any,
-        info: Any,
-        path: Any,
-        result: Any,
-        position_context: Any,
-    ) -> Any:
+    def complete_value(self, return_type: Any, *arguments: Any) -> Any:
         """Complete a value as graphql-core does; count it first if it is a resolver's."""
+        _, info, _, result, _ = arguments
         # It is called again for the types inside a list or a non-null type.
         if return_type is info.return_type and result is not None:
             key = info.parent_type.name, info.field_name
@@ -183,9 +176,7 @@ class OrderedExecutor(IntrospectionExecutor):
                 self._counters[key] = _build_value_counter(info.parent_type, info.field_name)
             if counter := self._counters[key]:
                 counter.count(self.context_value.budget, (result,), None)
-        return super().complete_value(
-            return_type, field_details_list, info, path, result, position_context
-        )
+        return super().complete_value(return_type, *arguments)
 
     @staticmethod
     def complete_leaf_value(return_type: graphql.GraphQLLeafType, result: Any) -> Any:

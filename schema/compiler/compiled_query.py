@@ -466,16 +466,13 @@ class CompiledQuery:
             )
             if executor.failure is not None and not errors:
                 # The data is right, but generated code should have made it.
-                failure = executor.failure
-                _logger.warning("compiled operation %s failed", self.name, exc_info=failure)
+                name, failure = self._node.name, executor.failure
+                _logger.warning(
+                    "compiled operation %s failed", name and name.value, exc_info=failure
+                )
         finally:
             executor.failure = None  # it refers to frames, which have all that was read
         return data, errors
-
-    @property
-    def name(self) -> str | None:
-        """The operation's name, or None if it is anonymous."""
-        return self._node.name.value if self._node.name else None
 
     def _condition_values(self, variables: Mapping[str, Any]) -> ConditionValues:
         found = [variables.get(name) for name in self._condition_names]
