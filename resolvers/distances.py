@@ -382,12 +382,11 @@ describe_enum(
     foot="On foot.",
     wheelchair="In a wheelchair: no stairs, no escalators, no narrow doors.",
 )
-TRAVEL_MODES = OneOf(*(mode.value for mode in TravelMode))
 
 
 @strawberry.input(description="Options of the costing `pedestrian`.")
 class PedestrianOptions:
-    mode: TravelMode | None = ruled_field("How to travel.", TRAVEL_MODES, default=TravelMode.FOOT)
+    mode: TravelMode | None = ruled_field("How to travel.", default=TravelMode.FOOT)
     avoid: list[Avoidable] | None = ruled_field(AVOID_DESCRIPTION, *AVOID_RULES, default=None)
 
 
@@ -397,7 +396,7 @@ class CostingOptions:
 
 
 Mode: TypeAlias = Annotated[
-    TravelMode | None, argument("How to travel.", TRAVEL_MODES, example=TravelMode.WHEELCHAIR.value)
+    TravelMode | None, argument("How to travel.", example=TravelMode.WHEELCHAIR.value)
 ]
 
 
@@ -482,17 +481,14 @@ async def get_distance_matrix(
     ],
     costing: Annotated[
         CostingModel | None,
-        argument(
-            "The costing model; there is only `pedestrian`.", OneOf(CostingModel.PEDESTRIAN.value)
-        ),
+        argument("The costing model; there is only `pedestrian`."),
     ] = CostingModel.PEDESTRIAN,
     costing_options: Annotated[
         CostingOptions | None,
         argument("Options by costing.", example={"pedestrian": {"mode": "wheelchair"}}),
     ] = None,
     distance_method: Annotated[
-        DistanceMethod | None,
-        argument("How to measure.", OneOf(*(each.value for each in DistanceMethod))),
+        DistanceMethod | None, argument("How to measure.")
     ] = DistanceMethod.DEFAULT,
 ) -> DistanceMatrix:
     """Calculate distances in feet and times in seconds from each source to each target.

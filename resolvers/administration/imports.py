@@ -235,10 +235,7 @@ async def import_catalog_text(
 
 async def remove_records(
     info: Info,
-    kind: Annotated[
-        RecordKind,
-        argument("The kind of the records.", OneOf(*(kind.value for kind in RecordKind))),
-    ],
+    kind: Annotated[RecordKind, argument("The kind of the records.")],
     ids: Annotated[
         list[strawberry.ID],
         argument(

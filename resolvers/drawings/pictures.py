@@ -13,7 +13,6 @@ from resolvers.directory import load_floors
 from resolvers.distances import (
     AVOID_DESCRIPTION,
     AVOID_RULES,
-    TRAVEL_MODES,
     Avoidable,
     WaypointInput,
 )
@@ -83,9 +82,7 @@ async def get_picture_of_map(
     ] = None,
     format: Annotated[
         PictureFormat | None,
-        inputs.argument(
-            "The format.", inputs.OneOf(*(each.value for each in PictureFormat)), example="png"
-        ),
+        inputs.argument("The format.", example="png"),
     ] = PictureFormat.SVG,
     width: Annotated[
         int | None,
@@ -120,7 +117,6 @@ async def get_picture_of_map(
         TravelMode | None,
         inputs.argument(
             "How to travel.",
-            TRAVEL_MODES,
             example=TravelMode.WHEELCHAIR.value,
             requirement=CALCULATE_DISTANCES,
         ),

@@ -16,7 +16,7 @@ from parsing.svg.outlines import trace_shape
 from parsing.svg.transforms import parse_transform
 from resolvers.maps import MapId, check_drawing_size, load_drawing_digests, load_drawings
 from resolvers.request.context import Cache, Context, Info
-from resolvers.request.inputs import ID, OneOf, PageArguments, argument, batch_resolver
+from resolvers.request.inputs import ID, PageArguments, argument, batch_resolver
 from resolvers.request.kinds import DescribedEnum, graphql_enum
 from resolvers.request.listing import paged
 from resolvers.request.threads import pause_if_due, run_in_thread
@@ -346,8 +346,7 @@ LevelFilter: TypeAlias = Annotated[
     strawberry.ID | None, argument("Id of a level of the drawing.", ID, example="second-floor")
 ]
 PartFilter: TypeAlias = Annotated[
-    ShapePart | None,
-    argument("`unit`, `hit_area` or `background`.", OneOf(*PARTS), example="unit"),
+    ShapePart | None, argument("`unit`, `hit_area` or `background`.", example="unit")
 ]
 
 

@@ -16,6 +16,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import MISSING, dataclass
+from enum import StrEnum
 from functools import wraps
 from inspect import isasyncgenfunction, signature
 from types import NoneType
@@ -630,7 +631,9 @@ def _strip_annotation(annotation: Any) -> Any:
     return others[0] if is_optional else annotation
 
 
-def _build_nested_check(annotation: Any) -> Check | None:
+def _build_nested_check(annotation: Any) -> _Finder | None:
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return OneOf(*annotation).check
     if get_origin(annotation) is list:
         (item,) = get_args(annotation)
         item_check = _build_nested_check(_strip_annotation(item))
@@ -640,7 +643,7 @@ def _build_nested_check(annotation: Any) -> Check | None:
     return None
 
 
-def _build_list_check(item_check: Check) -> Check:
+def _build_list_check(item_check: _Finder) -> Check:
     def check(values: Any) -> list[InputViolation]:
         errors: list[InputViolation] = []
         for index, value in enumerate(values):

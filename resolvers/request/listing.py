@@ -153,7 +153,6 @@ UNIT_ORDERS = Orders(
             "What units are sorted by, with `_desc` the last first: their `id`, their `name` (by"
             " code point, so 1001 comes before 101) or the time of their last change, and then"
             " their id.",
-            inputs.OneOf(*(each.value for each in UnitOrder)),
             example=UnitOrder.UPDATED_AT_DESC.value,
         ),
     ],
@@ -165,7 +164,6 @@ FLOOR_ORDERS = Orders(
         inputs.argument(
             "What floors are sorted by, with `_desc` the last first: `sort`, which is from the"
             " lowest up, and then their id, or their `id` alone.",
-            inputs.OneOf(*(each.value for each in FloorOrder)),
             example=FloorOrder.SORT_DESC.value,
         ),
     ],
