@@ -71,7 +71,7 @@ def restore(archive: Path, check: bool, yes: bool, **values: Any) -> None:
         is_stream = archive == STANDARD_STREAM
         source = sys.stdin.buffer if is_stream else stack.enter_context(archive.open("rb"))
         if check:
-            manifest = _check(source)
+            manifest = backups.read_manifest(source)
             _print_counts(("Documents", manifest.count_documents()))
             click.echo(f"The archive is whole: {_describe(manifest)}.", err=True)
             return
@@ -156,16 +156,6 @@ def _sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _check(source: BinaryIO) -> Manifest:
-    from storage.backup.backups import BackupReader
-
-    reader = BackupReader(source)
-    for _ in reader.iter_parts():
-        pass
-    assert reader.manifest is not None
-    return reader.manifest
 
 
 def _confirm(settings: Settings, source: BinaryIO) -> None:

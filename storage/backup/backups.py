@@ -205,22 +205,12 @@ class BackupReader:
 
 
 def read_manifest(archive: BinaryIO) -> Manifest:
-    """Return the manifest of an archive in a file, without reading the parts.
-
-    Raises BackupError.
-    """
-    with _explain_damage(), tarfile.open(fileobj=archive, mode="r:") as tar:
-        contents = {}
-        for name in (HEADER_NAME, MANIFEST_NAME, CHECKSUM_NAME):
-            try:
-                file = tar.extractfile(name)
-            except KeyError:
-                whole = "a backup" if name == HEADER_NAME else "whole"
-                raise BackupError(f"the archive is not {whole}: it has no {name}") from None
-            assert file is not None
-            contents[name] = file.read(MAX_MANIFEST_BYTES)
-    _decode_header(contents[HEADER_NAME])
-    return _decode_manifest(contents[MANIFEST_NAME], contents[CHECKSUM_NAME])
+    """Return the manifest of an archive, all of which is read and checked. Raises BackupError."""
+    reader = BackupReader(archive)
+    for _ in reader.iter_parts():
+        pass
+    assert reader.manifest is not None
+    return reader.manifest
 
 
 def _decode_header(encoded: bytes) -> Header:

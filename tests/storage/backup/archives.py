@@ -14,6 +14,7 @@ from storage.backup.backups import (
     Header,
     Manifest,
     RestoreSummary,
+    read_manifest,
     restore_backup,
     save_backup,
 )
@@ -37,11 +38,7 @@ def write_archive(parts: dict[str, list[bytes]], header: Header = HEADER) -> byt
 
 def read_archive(archive: bytes) -> Manifest:
     """Read all of an archive, as `floorgate restore --check` does."""
-    reader = BackupReader(io.BytesIO(archive))
-    for _ in reader.iter_parts():
-        pass
-    assert reader.manifest is not None
-    return reader.manifest
+    return read_manifest(io.BytesIO(archive))
 
 
 def documents_in(archive: bytes) -> dict[str, list[dict[str, Any]]]:

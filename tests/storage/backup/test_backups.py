@@ -44,7 +44,6 @@ from storage.backup.backups import (
     SAVED_COLLECTIONS,
     BackupReader,
     Header,
-    read_manifest,
     save_backup,
 )
 from storage.cache.change_feed import ChangeFeed, is_unchanged_since
@@ -657,7 +656,7 @@ def test_the_documents_come_out_as_they_went_in() -> None:
     assert reader.header == HEADER
     loaded = [(each.part.collection, each.content) for each in reader.iter_parts()]
     assert loaded[:2] == [("units", UNITS[0]), ("units", UNITS[1])]
-    assert reader.manifest == read_manifest(io.BytesIO(WHOLE))
+    assert reader.manifest is not None
     assert reader.manifest.count_documents() == {"units": 2, "assets": 1}
 
 
@@ -666,8 +665,6 @@ def test_no_archive_that_is_cut_off_is_whole() -> None:
     for length in range(0, end, 97):
         with pytest.raises(BackupError):
             read_archive(WHOLE[:length])
-        with pytest.raises(BackupError):
-            read_manifest(io.BytesIO(WHOLE[:length]))
 
 
 def test_a_changed_byte_of_any_member_is_found() -> None:
@@ -705,15 +702,12 @@ def test_another_tar_is_said_to_be_no_backup() -> None:
         tar.addfile(tarfile.TarInfo("photo.jpg"))
     with pytest.raises(BackupError, match="not a backup: it has 'photo"):
         read_archive(output.getvalue())
-    with pytest.raises(BackupError, match="not a backup: it has no header"):
-        read_manifest(io.BytesIO(output.getvalue()))
 
 
 def test_the_format_of_a_newer_release_is_refused() -> None:
     newer = write_archive({}, Header(format=2, release="9.0.0", migration=1, created=""))
-    for read in (read_archive, lambda content: read_manifest(io.BytesIO(content))):
-        with pytest.raises(BackupError, match="has format 2, and this release reads 1"):
-            read(newer)
+    with pytest.raises(BackupError, match="has format 2, and this release reads 1"):
+        read_archive(newer)
 
 
 @pytest.mark.parametrize(
