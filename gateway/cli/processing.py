@@ -11,6 +11,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from gateway.cli.operator import run_with_database
+from gateway.cli.terminal import count_of
 from gateway.settings import Settings
 from parsing.drawing import is_number
 from resolvers.processing.pipeline import ProcessingOutcome, ProcessingRequest
@@ -39,9 +40,7 @@ def print_report(report: dict[str, Any], *, verbose: bool = False) -> None:
     console.print(_build_level_table(report["levels"]))
     for reach in report["reachability"]:
         is_single = reach["reached"] == 1 < report["locations"]
-        components = (
-            "1 component" if reach["components"] == 1 else f"{reach['components']} components"
-        )
+        components = count_of(reach["components"], "component")
         share = "" if is_single else f" ({reach['share']:.1%})"
         console.print(
             f"{reach['mode']}: {'no two' if is_single else reach['reached']} of "

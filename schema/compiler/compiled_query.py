@@ -31,7 +31,6 @@ from schema.compiler.plan import (
     Row,
     RunInfo,
     Weights,
-    charge_cost,
     plan_levels,
     settle_all,
 )
@@ -217,7 +216,7 @@ class LevelExecutor:
                 return [error] * len(objects)
         budget = run.context.budget
         if field.cost:
-            charge_cost(budget, field.cost, objects, weights)
+            budget.count_cost(field.cost * (len(objects) if weights is None else sum(weights)))
         values = self._known.get(field) if self._known else None
         if values is None:
             try:

@@ -108,11 +108,6 @@ def build_counter(
     return Counter(Budget.count_cost, lambda page: data_selections * len(page.data))
 
 
-def charge_cost(budget: Budget, cost: int, parents: Sequence[Any], weights: Weights) -> None:
-    """Charge for resolving a field of a level's parents. Raises LimitExceededError."""
-    budget.count_cost(cost * (len(parents) if weights is None else sum(weights)))
-
-
 class RunInfo(Struct, frozen=True, eq=False):
     """One run of an operation, passed to resolvers as their `info`.
 

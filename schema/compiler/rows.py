@@ -10,6 +10,7 @@ made with its plain fields; resolvers fill in the others.
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
@@ -208,10 +209,7 @@ class _CodeWriter:
     def write_level(self, level: LevelPlan) -> None:
         """Write the function that makes the rows of a level, and those of the levels inside it."""
         row = self._new_name("r")
-
-        def use(function: Any) -> None:
-            level.make_rows = function
-
+        use = partial(setattr, level, "make_rows")
         if len(level.columns) < len(level.fields):  # otherwise a row is blank
             expression = self._row_expression(level, row)
             self._write_function("rows", expression, row, use, is_async=level.part_size is None)
@@ -222,11 +220,9 @@ class _CodeWriter:
                 self._write_values(each)
 
     def _write_values(self, column: PlannedField) -> None:
-        def use(function: Any) -> None:
-            column.complete_values = function
-
         value = self._new_name("value")
         expression = self._value_expression(column, column.selected.output_type, value)
+        use = partial(setattr, column, "complete_values")
         self._write_function("values", expression, value, use)
 
     def _write_function(
