@@ -333,8 +333,8 @@ class ChangeFeed:
         try:
             yield self
         finally:
-            thread.stop()
-            await asyncio.to_thread(thread.join)
+            thread.stopping.set()
+            await asyncio.to_thread(thread.join, change_stream.STOP_SECONDS)
             self._confirmed_at = NEVER
 
     def _follow(self) -> None:

@@ -204,7 +204,7 @@ class ChangeHub:
             for read in self._reads.values():
                 read.cancel()
             if (tail := self._stop()) is not None:
-                await asyncio.to_thread(tail.join)
+                await asyncio.to_thread(tail.join, change_stream.STOP_SECONDS)
 
     async def get_cursor(self) -> ChangeCursor:
         """Return the cursor after all that has been written. Raises UnavailableError."""
@@ -323,7 +323,7 @@ class ChangeHub:
             self._stopping.cancel()
             self._stopping = None
         if tail is not None:
-            tail.stop()
+            tail.stopping.set()
         self._began.clear()
         return tail
 

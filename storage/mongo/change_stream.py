@@ -5,6 +5,7 @@ healthy stream look silent (docs/decisions/server/response-cache.md).
 """
 
 import logging
+import math
 import struct
 import threading
 import time
@@ -250,11 +251,12 @@ def explain_expiry() -> Iterator[None]:
 RETRY_SECONDS = 0.2
 MAX_RETRY_SECONDS = 3.2
 STOP_SECONDS = 2.0
+"""The longest to wait for the end of a thread that is stopping."""
 
 _logger = logging.getLogger("floorgate.changes")
 
 
-class StreamThread:
+class StreamThread(threading.Thread):
     """A thread that follows a change stream, again and again, until it is stopped.
 
     It logs when the stream ends and when it goes on, not each try in between. Each try waits twice
@@ -263,8 +265,9 @@ class StreamThread:
 
     def __init__(self, client: Client, name: str, follow: Callable[[], None]) -> None:
         """`follow` calls `note_begin`, and returns or raises when the stream has ended."""
+        # A daemon: while MongoDB hangs, the thread may take longer to end than the process.
+        super().__init__(name=name, daemon=True)
         self._listener = topology.of(client).listener
-        self._name = name
         self._follow = follow
         self.stopping = threading.Event()
         self.interruptions = Counter[str]()
@@ -272,22 +275,9 @@ class StreamThread:
         self.cause: UnavailableCause | None = None
         """Why there is no stream now."""
         self._member = ""
-        self._began_at = 0.0
+        self._began_at = math.inf
+        """When the stream began that is followed now; never if it has not."""
         self._ended_at: float | None = None
-        # A daemon: while MongoDB hangs, the thread may take longer to end than the process.
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-
-    def start(self) -> None:
-        """Begin to follow."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Let the thread end soon."""
-        self.stopping.set()
-
-    def join(self) -> None:
-        """Wait for the end of the thread, for a while."""
-        self._thread.join(STOP_SECONDS)
 
     def note_begin(self, client: BlockingClient) -> None:
         """Note that the stream has begun, on a member that this client is connected to."""
@@ -301,16 +291,16 @@ class StreamThread:
             )
             self._ended_at = None
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Follow the stream until `stopping` is set."""
         pause = RETRY_SECONDS / 2
         while not self.stopping.is_set():
-            before = self._began_at
+            self._began_at = math.inf
             try:
                 self._follow()
             except Exception as error:  # also of an event that cannot be decoded
                 self._note_end(error)
-            lasted = time.monotonic() - self._began_at if self._began_at != before else 0.0
-            is_first = lasted > MAX_RETRY_SECONDS
+            is_first = time.monotonic() - self._began_at > MAX_RETRY_SECONDS
             pause = RETRY_SECONDS if is_first else min(2 * pause, MAX_RETRY_SECONDS)
             self._wait(pause)
 
@@ -332,7 +322,7 @@ class StreamThread:
             )
 
     def _log(self, level: int, message: str, error: Exception | None = None, **fields: Any) -> None:
-        fields = {"thread": self._name, "member": self._member or None, **fields}
+        fields = {"thread": self.name, "member": self._member or None, **fields}
         _logger.log(level, message, exc_info=error, extra={"fields": fields})
 
     def _wait(self, seconds: float) -> None:

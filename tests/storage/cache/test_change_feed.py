@@ -193,12 +193,12 @@ def test_each_try_waits_twice_as_long_until_a_stream_has_lasted() -> None:
     def wait(seconds: float) -> None:
         pauses.append(seconds)
         if len(pauses) == 9:
-            thread.stop()
+            thread.stopping.set()
 
     thread = change_stream.StreamThread(client, "test", follow)
     thread._wait = wait  # type: ignore[method-assign]
     thread.start()
-    thread.join()
+    thread.join(TIMEOUT_SECONDS)
     assert pauses == [0.2, 0.4, 0.8, 1.6, 3.2, 3.2, 3.2, 0.2, 0.4]
 
 
