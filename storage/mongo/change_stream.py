@@ -71,11 +71,9 @@ class ChangeStreamBatch(NamedTuple):
         return to_integer(self.reached) - self.is_split
 
 
-@contextmanager
-def open_client(client: Client, wait_ms: int) -> Iterator[BlockingClient]:
+def open_client(client: Client, wait_ms: int) -> BlockingClient:
     """Connect to the MongoDB of `client` once more, for `tail_changes` with this wait."""
-    with connect_blocking(client, OPEN_SECONDS, wait_ms / 1000 + REPLY_SLACK_SECONDS) as blocking:
-        yield blocking
+    return connect_blocking(client, OPEN_SECONDS, wait_ms / 1000 + REPLY_SLACK_SECONDS)
 
 
 @contextmanager

@@ -10,8 +10,8 @@ import inspect
 import os
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeAlias, TypeVar
 
 import pymongo
@@ -94,21 +94,19 @@ def connect(
     return client
 
 
-@contextmanager
 def connect_blocking(
     client: Client, timeout_seconds: float, reply_seconds: float
-) -> Iterator[BlockingClient]:
+) -> BlockingClient:
     """Connect to the MongoDB of `client` once more, for a thread that may block.
 
     Operations end after `timeout_seconds`, or with `pymongo.timeout(0)` when there is no reply for
     `reply_seconds`.
     """
-    with MongoClient[Document](
+    return MongoClient(
         topology.of(client).url,
         **_client_options(timeout_seconds),
         socketTimeoutMS=round(reply_seconds * 1000),
-    ) as blocking:
-        yield blocking
+    )
 
 
 def connect_directly(host: str, port: int, password: str, reply_seconds: float) -> BlockingClient:
@@ -349,8 +347,8 @@ async def _replace_connections(client: Client) -> None:
 
 
 def _list_pools(client: Client) -> list[Any]:
-    pools: Any = vars(client).get("delegate", client)  # Motor's is behind it
-    return [server.pool for server in list(pools._topology._servers.values())]
+    servers = topology.of(client).driver_client._topology._servers
+    return [server.pool for server in list(servers.values())]
 
 
 @asynccontextmanager
