@@ -11,7 +11,6 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
-    Container,
     Iterable,
     Iterator,
     Mapping,
@@ -74,13 +73,8 @@ async def assign_attributes(
 
     async def work(session: driver.Session) -> tuple[None, audit.AuditEntry]:
         group = await _load_group(database, group_id, session)
-        violations = await _find_violations(database, scope, group, assignments, session)
-        await pause_if_due()
-        if group.one_attribute_per_unit:
-            faulty = {violation.position for violation in violations}
-            second = _find_second_attributes(assignments, faulty)
-            violations += islice(second, MAX_VIOLATIONS)
-        _raise_if_any(violations)
+        is_single = group.one_attribute_per_unit
+        await _check(database, scope, group, assignments, session, is_single=is_single)
         await _check_precondition(database, group_id, precondition, session)
         built = await _build_documents(group, assignments)
         documents = {document["_id"]: document for document in built}
@@ -136,7 +130,7 @@ async def unassign_attributes(
 
     async def work(session: driver.Session) -> tuple[None, audit.AuditEntry]:
         group = await _load_group(database, group_id, session)
-        _raise_if_any(await _find_violations(database, scope, group, assignments, session))
+        await _check(database, scope, group, assignments, session)
         await _check_precondition(database, group_id, precondition, session)
         # In a group of one per unit the `_id` does not say which attribute the unit has.
         documents = {
@@ -261,19 +255,17 @@ async def _load_group(
     return ATTRIBUTE_GROUPS.decode([document])[0]
 
 
-def _raise_if_any(violations: list[AssignmentViolation]) -> None:
-    if violations:
-        raise InvalidAssignmentsError(violations[:MAX_VIOLATIONS])
-
-
-async def _find_violations(
+async def _check(
     database: driver.Database,
     scope: AssetScope,
     group: AttributeGroup,
     assignments: Sequence[Assignment],
     session: driver.Session,
-) -> list[AssignmentViolation]:
-    """Check the assignments against the group and the visible units."""
+    *,
+    is_single: bool = False,
+) -> None:
+    """Check the assignments against the group and the visible units; with `is_single`, also that no
+    unit gets two attributes. Raises InvalidAssignmentsError."""
     unit_ids = sorted({assignment.unit_id for assignment in assignments})
     cursor = database[UNITS.name].find(
         {"_id": {"$in": unit_ids}},
@@ -284,40 +276,36 @@ async def _find_violations(
     units = scope.keep_visible(UNITS, await cursor.to_list(None))
     asset_ids = {unit["_id"]: unit["asset_id"] for unit in units}
     await pause_if_due()
-    return [*islice(_iter_violations(group, asset_ids, assignments), MAX_VIOLATIONS)]
+    found = _iter_violations(group, asset_ids, assignments, is_single)
+    if violations := [*islice(found, MAX_VIOLATIONS)]:
+        raise InvalidAssignmentsError(violations)
+    await pause_if_due()
 
 
 def _iter_violations(
-    group: AttributeGroup, asset_ids: Mapping[str, str], assignments: Sequence[Assignment]
+    group: AttributeGroup,
+    asset_ids: Mapping[str, str],
+    assignments: Sequence[Assignment],
+    is_single: bool,
 ) -> Iterator[AssignmentViolation]:
     attribute_ids = {attribute.attribute_id for attribute in group.attributes}
+    firsts: dict[str, str] = {}
     for position, assignment in enumerate(assignments):
+        faults: dict[str, str] = {}
+        unit_id, attribute_id = assignment.unit_id, assignment.attribute_id
         if assignment.group_id != group.group_id:
-            yield AssignmentViolation(
-                position, "group_id", f"must be {group.group_id!r}, the group of the request"
-            )
-        elif assignment.attribute_id not in attribute_ids:
-            yield AssignmentViolation(position, "attribute_id", "names no attribute of this group")
-        if assignment.unit_id not in asset_ids:
-            yield AssignmentViolation(position, "unit_id", "names no unit visible to this key")
-        elif assignment.asset_id != asset_ids[assignment.unit_id]:
-            yield AssignmentViolation(
-                position, "asset_id", "must be the asset of the unit, visible to this key"
-            )
-
-
-def _find_second_attributes(
-    assignments: Sequence[Assignment], faulty: Container[int]
-) -> Iterator[AssignmentViolation]:
-    """Find units that get two attributes, though the group allows one; faulty ones do not count."""
-    first_attributes: dict[str, str] = {}
-    for position, assignment in enumerate(assignments):
-        if position in faulty:
-            continue
-        first = first_attributes.setdefault(assignment.unit_id, assignment.attribute_id)
-        if first != assignment.attribute_id:
-            yield AssignmentViolation(
-                position,
-                "attribute_id",
-                f"is the second attribute of this unit, after {first!r}; the group allows one",
-            )
+            faults["group_id"] = f"must be {group.group_id!r}, the group of the request"
+        elif attribute_id not in attribute_ids:
+            faults["attribute_id"] = "names no attribute of this group"
+        if unit_id not in asset_ids:
+            faults["unit_id"] = "names no unit visible to this key"
+        elif assignment.asset_id != asset_ids[unit_id]:
+            faults["asset_id"] = "must be the asset of the unit, visible to this key"
+        if is_single and not faults:
+            first = firsts.setdefault(unit_id, attribute_id)
+            if first != attribute_id:
+                faults["attribute_id"] = (
+                    f"is the second attribute of this unit, after {first!r}; the group allows one"
+                )
+        for field, message in faults.items():
+            yield AssignmentViolation(position, field, message)
