@@ -22,7 +22,7 @@ from msgspec import Struct
 from resolvers.request.context import Context, Span, check_deadline
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS, RequestError
 from resolvers.request.threads import OBJECTS_IN_PART, build_in_parts, pause_if_due, run_in_thread
-from schema.compiler.coercion import VariableCoercer, is_large
+from schema.compiler.coercion import VariableCoercer, find_variables, is_large
 from schema.compiler.plan import (
     FieldResolver,
     LevelPlan,
@@ -528,7 +528,5 @@ class _ConditionFinder(graphql.Visitor):
         self.variables: set[str] = set()
 
     def enter_directive(self, node: graphql.DirectiveNode, *_: Any) -> None:
-        is_condition = node.name.value in ("include", "skip")
-        for argument in (node.arguments or ()) if is_condition else ():
-            if isinstance(argument.value, graphql.VariableNode):
-                self.variables.add(argument.value.name.value)
+        if node.name.value in ("include", "skip"):
+            self.variables |= find_variables(node)
