@@ -294,7 +294,7 @@ class Gateway(Application):
         """Run an operation. What a mutation has changed is counted by the caches of all workers."""
         if operation.is_query:
             return await self.executor.run(operation, variables, context)
-        context = context.without_record_cache()
+        context = context.with_record_cache(None)
         feed = None if self.state is None else self.state.change_feed
         try:
             result = await self.executor.run(operation, variables, context)

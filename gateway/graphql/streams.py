@@ -318,7 +318,7 @@ class StreamServices:
                     content = self.results.get(result_key)
                     if content is None:
                         # The record cache may hear of a change later than the follower.
-                        event = self._create_context(caller, request).without_record_cache()
+                        event = self._create_context(caller, request).with_record_cache(None)
                         result = await executor.run(operation, variables, event, Event(value))
                         content = await self._write(result, event, request)
                         self.results.keep(result_key, content, event)

@@ -190,7 +190,7 @@ class DataLoader(Struct, Generic[K, V], eq=False):
         """Return the value of one key; raise what loading it raised."""
         if key not in self._values:
             if self._next_batch is None and key not in self._batches:
-                await self._lead(_LoadBatch((key,)))
+                await self._lead(_LoadBatch({key: None}))
             else:
                 await self._fetch((key,))
         value = self._values[key]
@@ -203,7 +203,7 @@ class DataLoader(Struct, Generic[K, V], eq=False):
             new = [key for key in missing if key not in self._batches]
             batch = self._next_batch if new else self._batches[missing[0]]
             if batch is None:
-                await self._lead(_LoadBatch(new))
+                await self._lead(_LoadBatch(dict.fromkeys(new)))
             else:
                 batch.keys.update(dict.fromkeys(new))
                 self._batches.update(dict.fromkeys(new, batch))
@@ -234,16 +234,13 @@ class DataLoader(Struct, Generic[K, V], eq=False):
             batch.ended.set()
 
 
-class _LoadBatch(Generic[K]):
+class _LoadBatch(Struct, Generic[K], eq=False):
     """Keys that are loaded together."""
 
-    __slots__ = ("ended", "error", "keys")
-
-    def __init__(self, keys: Sequence[K]) -> None:
-        self.keys: dict[K, None] = dict.fromkeys(keys)
-        """Distinct, in the order of their requests."""
-        self.error: Exception | None = None
-        self.ended = asyncio.Event()
+    keys: dict[K, None]
+    """Distinct, in the order of their requests."""
+    error: Exception | None = None
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def wait(self) -> None:
         """Wait until the caller who loads the batch has ended; raise what loading it raised."""
@@ -447,10 +444,6 @@ class Context(Struct, frozen=True, eq=False):
     budget: Budget = field(default_factory=Budget)
     """It counts what the operation has cost so far, and knows what it may cost."""
     _loads: _Loads = field(default_factory=_Loads)
-
-    def without_record_cache(self) -> "Context":
-        """Return this context without the record cache."""
-        return self.with_record_cache(None)
 
     def with_record_cache(self, record_cache: RecordCache | None) -> "Context":
         """Return this context with another record cache; read log and budget are shared."""

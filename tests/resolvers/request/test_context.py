@@ -251,7 +251,7 @@ async def test_a_cached_record_is_not_read_with_its_list(floors: Context, databa
 async def test_a_mutation_reads_past_the_record_cache_and_shares_the_log(database: Any) -> None:
     caller, store = Caller("key", ALL_ASSETS), Store(database.client, database.name)
     cached = Context(caller, store, record_cache=RecordCache(ChangeFeed(database)))
-    mutation = cached.without_record_cache()
+    mutation = cached.with_record_cache(None)
     assert mutation.record_cache is None
     assert cached.record_cache is not None
     mutation.bypass_caches()
