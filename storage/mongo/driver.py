@@ -39,7 +39,7 @@ from storage.mongo.protocols import Session as Session
 from storage.mongo.protocols import SortOrder
 from storage.mongo.protocols import WriteOperation as WriteOperation
 from storage.mongo.shared_memory import ClusterClock as ClusterClock
-from storage.mongo.spans import CommandObserver, describe_error
+from storage.mongo.spans import CommandObserver, Span, describe_error
 from storage.mongo.topology import Observe as Observe
 from storage.mongo.unavailable import TIMEOUT_SECONDS, find_cause
 from storage.mongo.unavailable import OperationDeadline as OperationDeadline
@@ -275,7 +275,8 @@ async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable
     async def work_in_time(session: Session) -> T:
         nonlocal cause, code, longest_pause
         if code:
-            await asyncio.sleep(random.random() * longest_pause)  # noqa: S311
+            with Span("wait retry"):
+                await asyncio.sleep(random.random() * longest_pause)  # noqa: S311
             longest_pause = min(longest_pause * _PAUSE_GROWTH, _MAX_PAUSE_SECONDS)
         if time.monotonic() >= deadline:
             raise UnavailableError("The transaction took too long", cause)

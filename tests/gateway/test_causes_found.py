@@ -278,6 +278,7 @@ def test_a_transaction_of_another_program(service: Planted, signals: Signals) ->
     # The collection whose documents are held:
     tries = find_span(line, "update attribute_assignments", code="WRITE_CONFLICT")
     assert tries is not None and tries["times"] > 1
+    assert find_span(line, "wait retry") is not None
     trace = signals.wait_for_trace(line["trace_id"], "update attribute_assignments")
     assert trace["update attribute_assignments"]["error.type"] == "WRITE_CONFLICT"
 
