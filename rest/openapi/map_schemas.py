@@ -116,47 +116,35 @@ _TAGS_SCHEMA: Final[JsonSchema] = {
     "additionalProperties": _TEXT_SCHEMA,
 }
 
+_CHILDREN: Final = {"elements": _CHILDREN_SCHEMA}
+_OUTLINE: Final = {"uid": _UID_SCHEMA, "id": _TEXT_SCHEMA, "shape": _schema_reference("MapShape")}
+_POSITION: Final = ("latitude", "longitude", "zoom", "bearing", "pitch")
 ELEMENT_SCHEMAS: Final[dict[str, JsonSchema]] = {
     "Georeference": _element_schema(
         "The geographic position of the map.",
         "Georeference",
         {},
         uid=_UID_SCHEMA,
-        latitude=_NUMBER_SCHEMA,
-        longitude=_NUMBER_SCHEMA,
-        zoom=_NUMBER_SCHEMA,
-        bearing=_NUMBER_SCHEMA,
-        pitch=_NUMBER_SCHEMA,
+        **dict.fromkeys(_POSITION, _NUMBER_SCHEMA),
     ),
     "Level": _element_schema(
         "A storey.",
         "Level",
         {"id": _TEXT_SCHEMA, "tags": _TAGS_SCHEMA},
         uid=_UID_SCHEMA,
-        elements=_CHILDREN_SCHEMA,
+        **_CHILDREN,
     ),
-    "Layer": _element_schema("A group of elements.", "Layer", {}, elements=_CHILDREN_SCHEMA),
-    "HitAreaLayer": _element_schema(
-        "Holds hit areas.", "HitAreaLayer", {}, elements=_CHILDREN_SCHEMA
-    ),
-    "UnitLayer": _element_schema("Holds units.", "UnitLayer", {}, elements=_CHILDREN_SCHEMA),
+    "Layer": _element_schema("A group of elements.", "Layer", {}, **_CHILDREN),
+    "HitAreaLayer": _element_schema("Holds hit areas.", "HitAreaLayer", {}, **_CHILDREN),
+    "UnitLayer": _element_schema("Holds units.", "UnitLayer", {}, **_CHILDREN),
     "HitArea": _element_schema(
         "An area to click, which selects its target.",
         "HitArea",
         {},
-        uid=_UID_SCHEMA,
-        id=_TEXT_SCHEMA,
-        shape=_schema_reference("MapShape"),
+        **_OUTLINE,
         target=_TARGET_SCHEMA,
     ),
-    "Unit": _element_schema(
-        "The outline of a unit; `id` is the unit's.",
-        "Unit",
-        {},
-        uid=_UID_SCHEMA,
-        id=_TEXT_SCHEMA,
-        shape=_schema_reference("MapShape"),
-    ),
+    "Unit": _element_schema("The outline of a unit; `id` is the unit's.", "Unit", {}, **_OUTLINE),
     **{kind: _graphic_schema(kind) for kind in GEOMETRY_PROPERTIES},
 }
 
