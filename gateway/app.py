@@ -207,7 +207,6 @@ class Gateway(Application):
             ),
             origins=self.settings.allowed_origins,
             is_behind_proxy=self.settings.behind_proxy,
-            base_url=self.configured_base_url,
             on_response=self.remember_request if self.settings.cache_mb else None,
             spans=self.spans,
         )

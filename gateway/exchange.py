@@ -443,15 +443,8 @@ def to_origin_form(target: bytes, headers: HeaderList) -> bytes:
     if target.startswith(b"/") or target == b"*":
         return target
     absolute = _ABSOLUTE_TARGET.match(target)
-    if absolute is None:
-        raise invalid_url_error()
-    authority = absolute[1]
-    try:
-        httptools.parse_url(target)
-    except httptools.HttpParserInvalidURLError as error:
-        raise invalid_url_error() from error
-    if not _HOST.match(authority):  # a user name is an error too (RFC 9110, 4.2.4)
+    if absolute is None or not _HOST.match(absolute[1]):  # nor a user name (RFC 9110, 4.2.4)
         raise invalid_url_error()
     headers[:] = [header for header in headers if header[0] != b"host"]
-    headers.append((b"host", authority))
+    headers.append((b"host", absolute[1]))
     return b"/" + target[absolute.end() :]

@@ -32,7 +32,6 @@ from gateway.server.admission import (
     Rejection,
 )
 from rest.errors import (
-    SCOPE_BASE_URL,
     HttpError,
     server_error,
     service_unavailable_error,
@@ -58,8 +57,8 @@ class RequestMiddleware:
     content coding, the headers of CORS, and those of the request. All of this is one layer, because
     each layer costs calls for every request and for every message.
 
-    Behind a proxy, only its `X-Forwarded-Proto` is trusted here: links in responses use the
-    configured `base_url`, and the server takes the client's address from `X-Forwarded-For`.
+    Behind a proxy, only its `X-Forwarded-Proto` is trusted here: the server takes the client's
+    address from `X-Forwarded-For`.
     `explained_app` has the requests whose client asks how they are processed. `origins` are those
     that CORS allows.
     `on_response` is called with the scope after each response. `spans` follows each request that is
@@ -73,7 +72,6 @@ class RequestMiddleware:
         explained_app: ASGIApp | None = None,
         origins: Sequence[str] = (),
         is_behind_proxy: bool = False,
-        base_url: str | None = None,
         on_response: Callable[[Scope], None] | None = None,
         spans: RequestSpans | None = None,
     ) -> None:
@@ -82,7 +80,6 @@ class RequestMiddleware:
         self._cors = CorsPolicy(origins) if origins else None
         self._is_behind_proxy = is_behind_proxy
         self._may_answer = is_behind_proxy or bool(origins)
-        self._base_url = base_url
         self._on_response = on_response
         self._spans = spans
 
@@ -91,8 +88,6 @@ class RequestMiddleware:
         fields = fields_of(scope)
         request_id = get_request_id(fields)
         scope.setdefault("state", {})["request_id"] = request_id
-        if self._base_url is not None:
-            scope[SCOPE_BASE_URL] = self._base_url
         response = _Response(scope, receive, send, self._cors)
         root = None
         try:

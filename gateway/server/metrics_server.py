@@ -23,13 +23,14 @@ from gateway.metrics import (
     counters,
 )
 from gateway.server.config import ConnectionLimits
-from gateway.server.plain_server import PlainServer
+from gateway.server.plain_server import PlainServer, build_response
 from rest.errors import ERROR_CODES
 
 MAX_CONNECTIONS = 8
 """Connections at a time; further ones wait."""
 REQUEST_SECONDS = 5.0
 _LIMITS = ConnectionLimits(header_seconds=REQUEST_SECONDS, linger_seconds=1.0)
+_TEXT = [("content-type", "text/plain")]
 EXIT_REASONS = ("reload", "start_failed", "killed", "exited")
 
 
@@ -79,12 +80,13 @@ class MetricsServer:
         request, *lines = head.split(b"\r\n")
         method, _, target = request.partition(b" ")
         if target.partition(b" ")[0].partition(b"?")[0] != b"/metrics":
-            return _format("404 Not Found", "text/plain", b"Only /metrics is here\n")
+            return build_response("404 Not Found", _TEXT, b"Only /metrics is here\n")
         if method != b"GET":
-            return _format("405 Method Not Allowed\r\nAllow: GET", "text/plain", b"Use GET\n")
+            headers = [("allow", "GET"), *_TEXT]
+            return build_response("405 Method Not Allowed", headers, b"Use GET\n")
         fields = dict(line.lower().partition(b":")[::2] for line in lines)
         encode, media_type = choose_encoder(fields.get(b"accept", b"").decode("latin-1"))
-        return _format("200 OK", media_type, encode(self._collect()))
+        return build_response("200 OK", [("content-type", media_type)], encode(self._collect()))
 
     def _collect(self) -> Total:
         """Return the sum of all processes, those of the past included."""
@@ -106,8 +108,3 @@ class MetricsServer:
         for snapshot in snapshots:
             total.add(snapshot)
         return total
-
-
-def _format(status: str, media_type: str, body: bytes) -> bytes:
-    head = f"Content-Type: {media_type}\r\nContent-Length: {len(body)}\r\nConnection: close"
-    return f"HTTP/1.1 {status}\r\n{head}\r\n\r\n".encode() + body

@@ -6,7 +6,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gateway.server.config import ConnectionLimits
@@ -91,6 +91,13 @@ class PlainServer:
             if len(head) > self._limits.max_url_bytes + self._limits.max_header_bytes:
                 break
         return b""
+
+
+def build_response(status: str, headers: Iterable[tuple[str, str]], body: bytes) -> bytes:
+    """Return a response, after which the connection closes."""
+    framing = ("content-length", str(len(body))), ("connection", "close")
+    lines = "".join(f"{name}: {value}\r\n" for name, value in [*headers, *framing])
+    return f"HTTP/1.1 {status}\r\n{lines}\r\n".encode("latin-1") + body
 
 
 def _receive(sock: socket.socket, seconds: float) -> Iterator[bytes]:

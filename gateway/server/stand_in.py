@@ -17,7 +17,7 @@ import msgspec
 
 from gateway.metrics import NO_OPERATION, counters
 from gateway.server.config import ServerConfig
-from gateway.server.plain_server import PlainServer
+from gateway.server.plain_server import PlainServer, build_response
 from storage.errors import UnavailableCause
 
 MAX_CONNECTIONS = 100
@@ -48,18 +48,15 @@ def _respond(service_headers: Sequence[tuple[str, str]], head: bytes) -> bytes:
         ("date", formatdate(usegmt=True)),
         *service_headers,
         ("content-type", "application/json"),
-        ("content-length", str(len(body))),
         ("retry-after", "1"),
         ("x-request-id", request_id),
-        ("connection", "close"),
     ]
     fields = {"request_id": request_id, "status": 503, "errors": [_CODE]}
     _access_log.warning("request", extra={"fields": fields})
     with _count_lock:
         counters.count_request(NO_OPERATION, 503, _CODE, seconds=0)
-    lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
-    start = f"HTTP/1.1 503 Service Unavailable\r\n{lines}\r\n".encode("latin-1")
-    return start if head.startswith(b"HEAD ") else start + body
+    response = build_response("503 Service Unavailable", headers, body)
+    return response.removesuffix(body) if head.startswith(b"HEAD ") else response
 
 
 def build_body(request_id: str) -> bytes:

@@ -13,6 +13,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from gateway.exchange import SCOPE_AUTHENTICATED_KEY, SCOPE_CLIENT_ADDRESS, group_address
 from gateway.server.admission import SCOPE_ADMISSION, Permit, ScheduledInput, Standing
 from gateway.server.connections import TLS_BUFFER_BYTES, Connection
+from rest.errors import SCOPE_BASE_URL
 
 MAX_MESSAGE_BYTES = 100_000
 """The largest message of a client, which is held in memory until it is complete."""
@@ -60,7 +61,7 @@ class WebSocketProtocol(ScheduledInput, WebSocketsSansIOProtocol):
         lines = [b"%b: %b\r\n" % header for header in request["headers"]]
         self.parse(b"GET %b HTTP/1.1\r\n%b\r\n" % (url, b"".join(lines)))
         if hasattr(self, "scope"):  # else it was no correct request, and has its response
-            members = (SCOPE_CLIENT_ADDRESS, SCOPE_ADMISSION)
+            members = (SCOPE_CLIENT_ADDRESS, SCOPE_ADMISSION, SCOPE_BASE_URL)
             cast(Scope, self.scope).update(
                 {each: request[each] for each in members if each in request}
             )
