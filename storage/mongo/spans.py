@@ -131,6 +131,9 @@ def list_reads(spans: Iterable[Span]) -> list[Command]:
     return [each for each in spans if isinstance(each, Command) and each.read]
 
 
+_SELECTION = {"find": "filter", "aggregate": "pipeline"}
+
+
 class CommandObserver(CommandListener):
     """Note the driver's commands, and pass the end of each on."""
 
@@ -144,7 +147,7 @@ class CommandObserver(CommandListener):
         """Remember the collection and a read, which the end does not tell."""
         command, name = event.command, event.command_name
         collection = command.get("collection" if name == "getMore" else name)
-        is_read = name in ("find", "aggregate") and "txnNumber" not in command
+        is_read = _SELECTION.get(name) in command and "txnNumber" not in command
         self._started[event.request_id] = (
             collection if isinstance(collection, str) else "",
             command if is_read else {},
