@@ -7,7 +7,7 @@ resolver of another field is called once for all objects of the level.
 import asyncio
 from collections import Counter as Counts
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, compress, islice, repeat
 from types import NoneType
 from typing import Any, TypeAlias
@@ -200,61 +200,57 @@ def build_call(selected: SelectedField) -> Callable[..., Any | Coroutine[Any, An
     return call
 
 
-@dataclass(slots=True, eq=False)
 class PlannedField:
     """A field of a level."""
 
-    selected: SelectedField
-    resolver: FieldResolver | None
-    """It is called once for all objects; None for a plain field."""
-    call: Callable[..., Any] | None
-    """It reads a plain field that is more than an attribute."""
-    levels: Mapping[str, "LevelPlan"]
-    """The levels of its objects by the name of their type; scalars have none."""
-    level: "LevelPlan | None" = field(init=False)
-    """The level of all its objects, if they have one type."""
-    documents: DocumentList | None
-    """The list that has its objects as documents; None if they are records."""
-    member: str | None
-    """The name of the field in its objects, if these are documents."""
-    key: str = field(init=False)
-    coordinate: str = field(init=False)
-    """Its type and name in the schema, such as `Unit.floor`."""
-    cost: int = field(init=False)
-    counter: Counter | None = field(init=False)
-    is_required: bool = field(init=False)
-    list_depth: int = field(init=False)
-    """The number of lists that its objects are nested in."""
-    has_resolvers: bool = field(init=False)
-    """True if it has a resolver, or a field inside it has one, at any depth."""
-    is_column: bool = field(init=False)
-    """True if it is completed for all objects at once, and not where the row of each is made."""
-    plain_level: "LevelPlan | None" = field(init=False)
-    """The level of its value, if this is one object and generated code makes its whole row."""
-    complete_values: MakeRows | None = None
-    """Generated code for the values of a resolver that are no objects, if there is any."""
-
-    def __post_init__(self) -> None:
-        selected = self.selected
+    def __init__(
+        self,
+        selected: SelectedField,
+        resolver: FieldResolver | None,
+        call: Callable[..., Any] | None,
+        levels: Mapping[str, "LevelPlan"],
+        documents: DocumentList | None,
+        member: str | None,
+    ) -> None:
+        self.selected = selected
+        self.resolver = resolver
+        """It is called once for all objects; None for a plain field."""
+        self.call = call
+        """It reads a plain field that is more than an attribute."""
+        self.levels = levels
+        """The levels of its objects by the name of their type; scalars have none."""
+        self.level = next(iter(levels.values())) if len(levels) == 1 else None
+        """The level of all its objects, if they have one type."""
+        self.documents = documents
+        """The list that has its objects as documents; None if they are records."""
+        self.member = member
+        """The name of the field in its objects, if these are documents."""
         self.key = selected.key
         self.coordinate = f"{selected.parent.name}.{selected.node.name.value}"
-        self.cost = cost_of(selected.field) if self.resolver else 0
+        """Its type and name in the schema, such as `Unit.floor`."""
+        self.cost = cost_of(selected.field) if resolver else 0
         self.counter = (
-            build_counter(selected.definition, selected.data_selections) if self.resolver else None
+            build_counter(selected.definition, selected.data_selections) if resolver else None
         )
         self.is_required = isinstance(selected.output_type, graphql.GraphQLNonNull)
         self.list_depth = _list_depth(selected.output_type)
-        inside = [each for level in self.levels.values() for each in level.fields]
-        self.has_resolvers = self.resolver is not None or any(each.has_resolvers for each in inside)
-        self.is_column = (
-            self.has_resolvers or len(self.levels) > 1 or any(each.is_column for each in inside)
+        """The number of lists that its objects are nested in."""
+        inside = [each for level in levels.values() for each in level.fields]
+        self.has_resolvers: bool = resolver is not None or any(
+            each.has_resolvers for each in inside
         )
-        self.level = None
-        if len(self.levels) == 1:
-            [self.level] = self.levels.values()
+        """True if it has a resolver, or a field inside it has one, at any depth."""
+        self.is_column: bool = (
+            self.has_resolvers or len(levels) > 1 or any(each.is_column for each in inside)
+        )
+        """True if it is completed for all objects at once, and not where the row of each is made.
+        """
         has_columns = self.level is not None and self.level.columns
-        is_plain = not (has_columns or self.list_depth or self.documents)
+        is_plain = not (has_columns or self.list_depth or documents)
         self.plain_level = self.level if is_plain else None
+        """The level of its value, if this is one object and generated code makes its whole row."""
+        self.complete_values: MakeRows | None = None
+        """Generated code for the values of a resolver that are no objects, if there is any."""
 
     def read(self, item: Any, run: RunInfo) -> Any:
         """Return the value of a plain field, or the exception that reading it raised."""
@@ -319,35 +315,28 @@ class PlannedField:
         return [[*islice(remaining, len(items))] for items in values]
 
 
-@dataclass(slots=True, eq=False)
 class LevelPlan:
     """The selection on the objects of one type."""
 
-    entries: Sequence[PlannedField | TypenameField]
-    fields: Sequence[PlannedField] = field(init=False)
-    columns: Sequence[PlannedField] = field(init=False)
-    """The fields that are not plain."""
-    blank: Row = field(init=False)
-    """A row without the values of fields, whose keys are in the order of the selection."""
-    part_size: int | None = field(init=False)
-    """The number of rows to make before a look at the clock. None for pages: each may be long by
-    itself, so that the code that makes them is async."""
-    make_rows: MakeRows | None = None
-    """Generated code that makes rows with all plain fields, if there is any."""
-
-    def __post_init__(self) -> None:
-        self.fields = [each for each in self.entries if isinstance(each, PlannedField)]
+    def __init__(self, entries: Sequence[PlannedField | TypenameField]) -> None:
+        self.entries = entries
+        self.fields = [each for each in entries if isinstance(each, PlannedField)]
         self.columns = [each for each in self.fields if each.is_column]
-        self.blank = {
+        """The fields that are not plain."""
+        self.blank: Row = {
             each.key: each.type_name if isinstance(each, TypenameField) else None
-            for each in self.entries
+            for each in entries
         }
+        """A row without the values of fields, whose keys are in the order of the selection."""
         plain = [each.selected for each in self.fields if not each.is_column]
-        self.part_size = (
-            OBJECTS_WITH_LISTS_IN_PART if any(map(_has_lists, plain)) else OBJECTS_IN_PART
-        )
+        has_lists = any(map(_has_lists, plain))
+        self.part_size: int | None = OBJECTS_WITH_LISTS_IN_PART if has_lists else OBJECTS_IN_PART
         if any(is_page(each.selected.parent) for each in self.fields):
             self.part_size = None
+        """The number of rows to make before a look at the clock. None for pages: each may be long
+        by itself, so that the code that makes them is async."""
+        self.make_rows: MakeRows | None = None
+        """Generated code that makes rows with all plain fields, if there is any."""
 
 
 def plan_levels(selection: Selection, schema: graphql.GraphQLSchema) -> LevelPlan:
