@@ -384,10 +384,9 @@ class EndpointHandler:
         """Return where a request has an argument of a field, or a part of one."""
         argument = self.inputs.operation.to_variable(argument, field)
         name = re.split(r"[.\[]", argument, maxsplit=1)[0]
-        if self.endpoint.body is not None:
-            is_in_body = any(name == source.variable for source in self.inputs.body)
-            if is_in_body:
-                return self.endpoint.body.to_path(argument)
+        is_in_body = any(name == source.variable for source in self.inputs.body)
+        if self.endpoint.body is not None and is_in_body:
+            return self.endpoint.body.to_path(argument)
         return self.parameter_names.get(name, argument)
 
 

@@ -17,7 +17,8 @@ from resolvers.request.threads import build_in_parts
 from resolvers.request.times import DateTime, parse_time
 from storage.records import filters
 from storage.records.filters import NAME_WORDS_FIELD
-from storage.records.kinds import UPDATED_AT, Document, RecordType, stored_name
+from storage.records.kinds import UPDATED_AT, Document, RecordType
+from storage.records.kinds import stored_name as stored_name
 from storage.records.paging import BY_KEY, MAX_TOTAL_COUNT, Order, Page, PageRequest
 from storage.records.visibility import NOTHING
 
@@ -56,10 +57,6 @@ class ListedKind(NamedTuple):
             for name, item in items.items()
             if isinstance(item, StructType)
         }
-
-    def find_member(self, field: str) -> str:
-        """Return where documents have a field of a record."""
-        return stored_name(field)
 
     async def decode(self, lists: Sequence[Any], fields: Set[str]) -> list[Any]:
         """Return lists with records in the place of documents, of which these fields are selected.

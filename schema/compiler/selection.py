@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import graphql
 from strawberry.types.field import StrawberryField
 
-from resolvers.request.listing import ListedKind, first_page_of, listed_kind_of
+from resolvers.request.listing import ListedKind, first_page_of, listed_kind_of, stored_name
 from schema import definitions
 
 TYPENAME = "__typename"
@@ -357,8 +357,7 @@ def _find_members(selected: SelectedField, kind: ListedKind) -> dict[int, str] |
         return None
     members = {each.number: each.field.python_name for each in fields}
     return members | {
-        each.number: kind.find_member(each.field.python_name)
-        for each in _iter_record_fields(selected)
+        each.number: stored_name(each.field.python_name) for each in _iter_record_fields(selected)
     }
 
 
