@@ -34,7 +34,7 @@ from storage.changes.events import EVENT_FIELDS
 from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import change_stream, driver
 from storage.mongo.protocols import Pipeline
-from storage.mongo.shared_memory import CLOCK, WriteCounter
+from storage.mongo.shared_memory import WriteCounter, read_clock
 from storage.records.kinds import Document
 from storage.records.paging import KeyRange
 
@@ -271,14 +271,14 @@ class ChangeFeed:
     def get_lag_seconds(self) -> float | None:
         """Return how old the newest moment is of which all changes are known; None before one."""
         last = self._last_confirmed_at
-        return None if last == NEVER else max(_read_clock() - last, 0.0)
+        return None if last == NEVER else max(read_clock() - last, 0.0)
 
     def take_snapshot(self) -> ChangeSnapshot | None:
         """Return the newest changes, or None if the stream has not confirmed recently.
 
         While nothing changes, this is the same object, so that caches may compare identities.
         """
-        if _read_clock() - self._confirmed_at >= CONFIRMATION_TTL_SECONDS:
+        if read_clock() - self._confirmed_at >= CONFIRMATION_TTL_SECONDS:
             return None
         # After the confirmation: the table never lags it.
         number, snapshot = self._table.number, self._snapshot
@@ -355,7 +355,7 @@ class ChangeFeed:
         ) as batches:
             # Anything may have changed before the stream began.
             self._table.record_everything()
-            requested_at = began_at = _read_clock()
+            requested_at = began_at = read_clock()
             thread.note_begin(client)
             for batch in batches:
                 if thread.stopping.is_set():
@@ -373,12 +373,7 @@ class ChangeFeed:
                 elif requested_at - max(self._confirmed_at, began_at) >= CONFIRMATION_TTL_SECONDS:
                     message = "there are more changes than can be read in time"
                     raise UnavailableError(message, UnavailableCause.REPLICATION_LAG)
-                requested_at = _read_clock()
-
-
-def _read_clock() -> float:
-    """Return seconds of a clock that goes on while the machine sleeps, and within callbacks."""
-    return time.clock_gettime(CLOCK)
+                requested_at = read_clock()
 
 
 def is_unchanged_since(before: ChangeSnapshot, now: ChangeSnapshot, reads: ReadSet) -> bool:

@@ -15,7 +15,7 @@ from pymongo import ReturnDocument
 
 from storage.errors import LeaseLostError, StorageError
 from storage.mongo.driver import Collection, PyMongoError, Session
-from storage.mongo.shared_memory import CLOCK
+from storage.mongo.shared_memory import read_clock
 from storage.mongo.tasks import run_in_background
 from storage.records.kinds import Document
 
@@ -45,7 +45,7 @@ class Lease:
         await self._collection.update_one(
             self._filter, {"$setOnInsert": {"expires": self.EXPIRED_AT}}, upsert=True
         )
-        sent_at = _now()
+        sent_at = read_clock()
         document = await self._collection.find_one_and_update(
             {**self._filter, "$expr": {"$lt": ["$expires", "$$NOW"]}},
             [{"$set": {"holder": self.holder, "expires": _expiry_expression()}}],
@@ -55,7 +55,7 @@ class Lease:
             return False
         self.document = document
         self._valid_until = sent_at + LEASE_SECONDS
-        if _now() > self._valid_until:
+        if read_clock() > self._valid_until:
             # The command has waited for a transaction that the dead holder had left open.
             await self.update({})
         return True
@@ -80,7 +80,7 @@ class Lease:
         return self.document
 
     async def _renew(self, fields: Document, session: Session | None = None) -> Document:
-        sent_at = _now()
+        sent_at = read_clock()
         document = await self._collection.find_one_and_update(
             {**self._filter, "holder": self.holder},
             [{"$set": {**fields, "expires": _expiry_expression()}}],
@@ -106,7 +106,7 @@ class Lease:
         Call it right before every write: a process that was suspended (SIGSTOP, a sleeping
         laptop) must not write when it resumes.
         """
-        if _now() > self._valid_until:
+        if read_clock() > self._valid_until:
             raise self.lost_error()
 
     def lost_error(self) -> StorageError:
@@ -128,11 +128,6 @@ class Lease:
             # Not an error yet: the holder notices in `check_held` if renewal keeps failing.
             with suppress(StorageError, PyMongoError):
                 await self._renew({})  # a late reply may have an older document than an update's
-
-
-def _now() -> float:
-    """Return seconds of a clock that goes on while the machine sleeps."""
-    return time.clock_gettime(CLOCK)
 
 
 def _expiry_expression() -> Document:

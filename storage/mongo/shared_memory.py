@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from bson import Timestamp
 
-CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """A clock that goes on while the machine sleeps, which macOS calls the monotonic one."""
 REPORTED_BYTES = 16
 """Memory of one process: a cluster time, and when it was published."""
@@ -42,7 +42,7 @@ class ReportedTimes:
     def publish(self, reached: int) -> None:
         """Say that this process has counted all changes up to a time."""
         # In this order a reader between the two waits longer, and never too short.
-        self._values[2 * self._number + 1] = _read_clock_ns()
+        self._values[2 * self._number + 1] = time.clock_gettime_ns(_CLOCK)
         self._values[2 * self._number] = reached
 
     def clear(self) -> None:
@@ -51,7 +51,7 @@ class ReportedTimes:
 
     def have_reached(self, wanted: int) -> bool:
         """Return whether every process that follows changes has counted them up to a time."""
-        since = _read_clock_ns() - DEAD_NS
+        since = time.clock_gettime_ns(_CLOCK) - DEAD_NS
         values = self._values.tolist()
         return all(
             reported >= wanted or published < since
@@ -59,9 +59,9 @@ class ReportedTimes:
         )
 
 
-def _read_clock_ns() -> int:
-    """Return the time of a clock that goes on while the machine sleeps."""
-    return time.clock_gettime_ns(CLOCK)
+def read_clock() -> float:
+    """Return seconds of a clock that goes on while the machine sleeps, and within callbacks."""
+    return time.clock_gettime(_CLOCK)
 
 
 # How far reads have to see: the newest cluster time that this gateway has learned of.

@@ -119,7 +119,7 @@ def test_there_is_a_snapshot_for_less_than_its_time_after_a_confirmation(
     assert ChangeFeed(cast(Any, None)).take_snapshot() is None  # before the stream begins
     feed._confirmed_at = 0.0
     for now, is_recent in ((0.5, True), (0.6, False)):
-        monkeypatch.setattr(change_feed, "_read_clock", lambda now=now: now)
+        monkeypatch.setattr(change_feed, "read_clock", lambda now=now: now)
         assert (feed.take_snapshot() is not None) is is_recent
 
 

@@ -48,7 +48,7 @@ async def test_it_is_held_though_it_took_longer_to_acquire_than_it_lasts(
 ) -> None:
     """As when a transaction of the dead holder delayed the command."""
     times = iter([0.0])
-    monkeypatch.setattr(lease, "_now", lambda: next(times, lease.LEASE_SECONDS + 1))
+    monkeypatch.setattr(lease, "read_clock", lambda: next(times, lease.LEASE_SECONDS + 1))
     waiting = Lease(database["leases"])
     assert await waiting.try_acquire()
     waiting.check_held()
