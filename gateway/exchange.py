@@ -445,6 +445,10 @@ def to_origin_form(target: bytes, headers: HeaderList) -> bytes:
     absolute = _ABSOLUTE_TARGET.match(target)
     if absolute is None or not _HOST.match(absolute[1]):  # nor a user name (RFC 9110, 4.2.4)
         raise invalid_url_error()
+    try:
+        httptools.parse_url(target)
+    except httptools.HttpParserInvalidURLError as error:
+        raise invalid_url_error() from error
     headers[:] = [header for header in headers if header[0] != b"host"]
     headers.append((b"host", absolute[1]))
     return b"/" + target[absolute.end() :]
