@@ -146,12 +146,14 @@ def _list_attributes(span: Span, operation: str | None) -> dict[str, Any]:
     """Return the attributes of a span: nothing that a client has sent."""
     attributes: dict[str, Any] = {"floorgate.objects": span.objects}
     if isinstance(span, Command):
+        host, _, port = span.server.rpartition(":")
         attributes = {
             "db.system.name": "mongodb",
             "db.operation.name": span.command,
             "db.collection.name": span.collection or None,
             "db.response.returned_rows": span.returned,
-            "server.address": span.server,
+            "server.address": host or span.server,
+            "server.port": int(port) if port.isdigit() else None,
         }
     elif span.name in ("query", "mutation", "subscription"):
         attributes = {"graphql.operation.type": span.name, "graphql.operation.name": operation}
