@@ -14,7 +14,6 @@ from resolvers.request.inputs import ID, Each, Items, PageArguments, argument, b
 from resolvers.request.kinds import DescribedEnum, find_word, graphql_enum
 from resolvers.request.listing import paged
 from resolvers.request.threads import run_in_thread
-from resolvers.routable_maps import RoutableMap
 from routing.values import TravelMode
 from storage import closures
 from storage.catalog import MAPS, Map
@@ -113,17 +112,6 @@ async def name_units(context: Context, unit_map: Map, items: Sequence[Closable])
     ]
 
 
-def list_closable_ids(router: "Router") -> dict[str, set[str]]:
-    """Return the ids of what can be closed, by part."""
-    network = router.networks[TravelMode.FOOT]
-    levels, numbers = network.levels, network.level_numbers.tolist()
-    return {
-        CONNECTOR: {connector.id for connector in network.connectors},
-        DOOR: {door_id for number in numbers for (door_id,) in levels.door_rows.rows(number)},
-        SPACE: {space_id for number in numbers for space_id, *_ in levels.space_rows.rows(number)},
-    }
-
-
 def list_parts(router: "Router", feet_per_unit: float) -> list[NetworkPart]:
     """Return what can be closed, as it is stored with what is closed."""
     lists = {part: name for name, part in PARTS.items()}
@@ -158,9 +146,6 @@ def _iter_shapes(network: "Network") -> Iterator[tuple[str, Closable, "shapely.P
         shapes = [*levels.doors.shapes(number), *levels.spaces.shapes(number)]
         for part, point in zip(parts, shapely.point_on_surface(shapes), strict=True):
             yield levels.ids[number], part, point
-
-
-# Resolvers of what is closed on a map, and of what can be closed.
 
 
 MAX_CLOSED = 500
@@ -283,7 +268,7 @@ async def _change_closures(
 
     def change(before: Closures) -> Closures:
         after = edit(before)
-        _check_closures(map_id, routable, before, after)
+        _check_closures(map_id, parts if routable else None, before, after)
         return after
 
     written = await closures.set_closures(
@@ -295,20 +280,20 @@ async def _change_closures(
 
 
 def _check_closures(
-    map_id: str, routable: RoutableMap | None, before: Closures, after: Closures
+    map_id: str, parts: Sequence[NetworkPart] | None, before: Closures, after: Closures
 ) -> None:
     """Raise InvalidInputError that names everything that the map does not have."""
     added = {name: {*getattr(after, name)} - {*getattr(before, name)} for name in PARTS}
     if not any(added.values()):
         return
-    if routable is None:
+    if parts is None:
         raise InvalidInputError(map=f"{map_id!r} has not been processed for pathfinding")
-    known = list_closable_ids(routable.router)
-    errors = {
-        name: _describe_unknown(name, sorted(unknown), known)
-        for name, part in PARTS.items()
-        if (unknown := added[name] - known[part])
-    }
+    known = {name: {each.id for each in parts if each.field == name} for name in PARTS}
+    errors = {}
+    for name in PARTS:
+        if unknown := sorted(added[name] - known[name]):
+            named = name_some([_describe_id(key, known) for key in unknown])
+            errors[name] = f"must be {name} in the map's list `closable`, not {named}"
     for name in PARTS.keys() - errors.keys():
         if error := _LENGTH.check(getattr(after, name)):
             errors[name] = error
@@ -316,11 +301,6 @@ def _check_closures(
         raise InvalidInputError(**errors)
 
 
-def _describe_unknown(name: str, unknown: list[str], known: dict[str, set[str]]) -> str:
-    named = name_some([_describe_id(key, known) for key in unknown])
-    return f"must be {name} in the map's list `closable`, not {named}"
-
-
 def _describe_id(key: str, known: dict[str, set[str]]) -> str:
-    part = next((part for part, ids in known.items() if key in ids), None)
+    part = next((PARTS[name] for name, ids in known.items() if key in ids), None)
     return repr(key[:MAX_QUOTED_CHARACTERS]) + (f", which is a {part}" if part else "")
