@@ -5,7 +5,7 @@ once, and a matrix has a row for each start.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from routing.search.isochrone import Isochrone
     from routing.search.router import ComputedRoute as RoutingRoute
     from routing.search.router import Leg, Router
-
-
-# Resolvers of the route between two waypoints of a map, and of the nearest locations.
 
 
 MAX_NEAREST = 100
@@ -195,7 +192,8 @@ async def list_nearest(
 ) -> list[NearLocation]:
     """Return the nearest locations with these tags, none of them farther than `max_seconds`."""
     [nearest] = await find_nearest_from_each(context, [search], tags, limit, max_seconds)
-    return await load_near_locations(context, nearest)
+    [locations] = await load_near_locations(context, [nearest])
+    return locations
 
 
 async def find_nearest_from_each(
@@ -236,25 +234,18 @@ async def find_nearest_from_each(
 
 
 async def load_near_locations(
-    context: Context, nearest: Sequence[NearestLocation]
-) -> list[NearLocation]:
-    """Return the records of the nearest locations, without those that are gone."""
-    locations = await context.load_by_id(LOCATIONS, [near.location_id for near in nearest])
-    return to_near_locations(nearest, locations)
-
-
-def to_near_locations(
-    nearest: Sequence[NearestLocation], locations: Mapping[str, Location]
-) -> list[NearLocation]:
-    """Return those of the nearest that are among `locations`."""
+    context: Context, rows: Sequence[Sequence[NearestLocation]]
+) -> list[list[NearLocation]]:
+    """Return the records of what is nearest to each start, without those that are gone."""
+    ids = [near.location_id for row in rows for near in row]
+    locations = await context.load_by_id(LOCATIONS, ids)
     return [
-        NearLocation(
-            locations[near.location_id],
-            distances.round_up(near.feet),
-            distances.round_up(near.seconds),
-        )
-        for near in nearest
-        if near.location_id in locations
+        [
+            NearLocation(location, distances.round_up(near.feet), distances.round_up(near.seconds))
+            for near in row
+            if (location := locations.get(near.location_id)) is not None
+        ]
+        for row in rows
     ]
 
 
@@ -430,7 +421,7 @@ async def load_locations_near_source(
     parents: Sequence[NearestFromSource], info: Info
 ) -> list[list[NearLocation]]:
     """List the nearest locations by walking time, nearest first."""
-    return await _load_locations(info.context, parents)
+    return await load_near_locations(info.context, [parent.found for parent in parents])
 
 
 @batch_resolver
@@ -474,7 +465,7 @@ async def _find_nearest_to_locations(
     except InvalidInputError as error:
         # Units on other maps keep theirs.
         return [error] * len(ids)
-    return await _load_locations(context, found)
+    return await load_near_locations(context, [each.found for each in found])
 
 
 async def _find_nearest(
@@ -492,15 +483,6 @@ async def _find_nearest(
         NearestFromSource(search.waypoint.id, search.waypoint.name, index, row)
         for index, (search, row) in enumerate(zip(searches, found, strict=True))
     ]
-
-
-async def _load_locations(
-    context: Context, sources: Sequence[NearestFromSource]
-) -> list[list[NearLocation]]:
-    """Return the records of what is nearest to each source, read with one command."""
-    ids = [near.location_id for each in sources for near in each.found]
-    locations = await context.load_by_id(LOCATIONS, ids)
-    return [to_near_locations(each.found, locations) for each in sources]
 
 
 MAX_MINUTES = 60
@@ -593,7 +575,7 @@ async def list_reachable_units(
     while nearest and len(found) < count:
         batch, nearest = nearest[:size], nearest[size:]
         size *= 2
-        locations = await load_near_locations(info.context, batch)
+        [locations] = await load_near_locations(info.context, [batch])
         unit_ids = [get_unit_id(near.location) for near in locations]
         units = await info.context.load_in_order(UNITS, unit_ids)
         for unit_id, unit, near in zip(unit_ids, units, locations, strict=True):
