@@ -1,6 +1,6 @@
 """Resolver of a map as GeoJSON (RFC 7946): levels, units, hit areas, locations."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
@@ -119,7 +119,7 @@ async def get_geojson_of_map(
     records = _Records(
         parent,
         floors,
-        units := await _load_units(context, parent, {id for id in unit_ids if id}),
+        units := await _load_units(context, parent, [*filter(None, unit_ids)]),
         await _load_attributes(context, parent, units) if attributes else {},
         await _load_locations(context, parent, chosen, level) if locations else (),
     )
@@ -159,29 +159,28 @@ async def _draw(
 
 
 async def _load_units(
-    context: Context, unit_map: catalog.Map, unit_ids: Iterable[str]
+    context: Context, unit_map: catalog.Map, unit_ids: Sequence[str]
 ) -> dict[str, catalog.Unit]:
-    ids = [*unit_ids]
-    context.budget.count_read(len(ids))
-    found = await _load_whole(context, catalog.UNITS, ids)
+    context.budget.count_read(len(unit_ids))
+    found = await _load_whole(context, catalog.UNITS, unit_ids)
     # A drawing may have the id of a unit of another asset.
     return {id: unit for id, unit in found.items() if unit.asset_id == unit_map.asset_id}
 
 
 async def _load_whole(context: Context, kind: RecordType[R], keys: Sequence[str]) -> dict[str, R]:
     """Return records by key, without those that are damaged."""
-    found: dict[str, R] = {}
-    for part in _split(keys):
-        found |= await context.load_by_id(kind, part)
-    return {key: record for key, record in found.items() if isinstance(record, kind.struct)}
+    found = await context.load_in_order(kind, keys)
+    pairs = zip(keys, found, strict=True)
+    return {key: record for key, record in pairs if isinstance(record, kind.struct)}
 
 
 async def _load_attributes(
     context: Context, unit_map: catalog.Map, units: Mapping[str, catalog.Unit]
 ) -> dict[str, dict[str, Any]]:
     assignments: list[catalog.Assignment] = []
-    for ids in _split([*units]):
-        where = {"unit_id": {"$in": ids}}
+    unit_ids = [*units]
+    for start in range(0, len(unit_ids), MAX_KEYS_PER_COMMAND):
+        where = {"unit_id": {"$in": unit_ids[start : start + MAX_KEYS_PER_COMMAND]}}
         keys = await context.list_ids(catalog.ASSIGNMENTS, where, MAX_RECORDS_PER_REQUEST + 1)
         context.budget.count_read(len(keys))
         assignments += (await _load_whole(context, catalog.ASSIGNMENTS, keys)).values()
@@ -220,11 +219,6 @@ async def _load_locations(
         if key in found
         and (level is None or any(floor.id in floor_ids for floor in found[key].floors))
     ]
-
-
-def _split(keys: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(keys), MAX_KEYS_PER_COMMAND):
-        yield keys[start : start + MAX_KEYS_PER_COMMAND]
 
 
 def _build_collection(drawn: "DrawnFeatures", records: _Records) -> bytes:

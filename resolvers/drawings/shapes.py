@@ -323,23 +323,18 @@ async def load_parsed_drawings(
     """
     digests = await load_drawing_digests(context, map_ids)
     found = {digest: _read_drawings.get(digest) for digest in digests if digest is not None}
-    missing = [
-        map_id
+    missing = {
+        digest: map_id
         for map_id, digest in zip(map_ids, digests, strict=True)
         if digest is not None and found[digest] is None
-    ]
-    contents = dict(zip(missing, await load_drawings(context, missing), strict=True))
-    drawings: list[ParsedDrawing | None] = []
-    for map_id, digest in zip(map_ids, digests, strict=True):
-        drawing = None if digest is None else found[digest]
-        content = contents.get(map_id)
-        if drawing is None and digest is not None and content is not None:
+    }
+    contents = await load_drawings(context, [*missing.values()])
+    for digest, content in zip(missing, contents, strict=True):
+        if content is not None:
             check_drawing_size(content, MAX_DRAWING_BYTES, "single shapes; ask for parsed instead")
-            drawing = await run_in_thread(read_drawing, content)
-            found[digest] = drawing
+            found[digest] = drawing = await run_in_thread(read_drawing, content)
             _read_drawings.put(digest, drawing)
-        drawings.append(drawing)
-    return drawings
+    return [None if digest is None else found[digest] for digest in digests]
 
 
 LevelFilter: TypeAlias = Annotated[
