@@ -7,7 +7,7 @@ import click
 from bench.harness import EXPERIMENTS, build_command
 
 EXPERIMENT_MODULES = (
-    *("comparison", "growth", "importing", "instructions", "map_view", "overload"),
+    *("comparison", "growth", "importing", "instructions", "map_view", "observing", "overload"),
     *("parsing", "profiling", "response_cache", "routing", "saved_endpoints", "streams"),
 )
 for module in EXPERIMENT_MODULES:  # which registers their experiments

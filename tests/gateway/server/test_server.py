@@ -155,7 +155,10 @@ def test_of_two_gateways_that_start_at_once_on_one_port_one_says_that_it_cannot_
     slow.unlink()
     status, output, errors = late.wait_for_exit()
     assert (status, output) == (1, "")
-    assert errors.splitlines()[-1] == "Error: Cannot listen: Address already in use"
+    assert (
+        errors.splitlines()[-1]
+        == "Error: Cannot listen: Address already in use. Choose another --port"
+    )
 
 
 @pytest.mark.parametrize(
