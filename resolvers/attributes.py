@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, NamedTuple, TypeAlias, cast
 
 import strawberry
+from msgspec.structs import astuple
 from strawberry.utils.str_converters import to_camel_case
 
 from resolvers.request.context import Info, Relation, record_getter
@@ -42,16 +43,6 @@ class GroupAttribute(NamedTuple):
     attribute_id: str
     attribute_name: str
     attribute_key: str
-
-    @classmethod
-    def of(cls, group: catalog.AttributeGroup, attribute: catalog.Attribute) -> "GroupAttribute":
-        """Return an attribute of a group."""
-        return cls(
-            group.group_id,
-            attribute.attribute_id,
-            attribute.attribute_name,
-            attribute.attribute_key,
-        )
 
 
 GroupId: TypeAlias = Annotated[
@@ -129,18 +120,17 @@ async def load_attribute_of_assignment(
 
 def find_attribute(group: Any, attribute_id: str) -> GroupAttribute | None:
     """Return an attribute of a group; the exception in the place of a damaged group."""
-    if isinstance(group, Exception):
-        return cast(GroupAttribute, group)
-    attributes: list[catalog.Attribute] = group.attributes if group else []
-    found = next((item for item in attributes if item.attribute_id == attribute_id), None)
-    return None if found is None else GroupAttribute.of(group, found)
+    if group is None or isinstance(group, Exception):
+        return cast(None, group)
+    found = next((each for each in group.attributes if each.attribute_id == attribute_id), None)
+    return found and GroupAttribute(group.group_id, *astuple(found))
 
 
 def list_attributes_of_group(
     group: strawberry.Parent[catalog.AttributeGroup],
 ) -> list[GroupAttribute]:
     """Its attributes, in the order in which they are shown."""
-    return [GroupAttribute.of(group, attribute) for attribute in group.attributes]
+    return [GroupAttribute(group.group_id, *astuple(each)) for each in group.attributes]
 
 
 class ChangedAssignments(NamedTuple):
@@ -172,7 +162,9 @@ async def unassign_attributes(
 async def _change(
     write: Callable[..., Awaitable[None]], info: Info, group_id: str, assignments: Assignments
 ) -> ChangedAssignments:
-    changed = await build_in_parts(_to_assignments, assignments)
+    changed = await build_in_parts(
+        lambda part: [catalog.Assignment(**vars(each)) for each in part], assignments
+    )
     try:
         await write(
             info.context.bypass_caches().database,
@@ -185,7 +177,11 @@ async def _change(
     except AttributeGroupNotFoundError as error:
         raise NotFoundError from error
     except InvalidAssignmentsError as error:
-        raise _to_invalid_input(error) from error
+        errors = {
+            f"assignments[{each.position}].{to_camel_case(each.field)}": each.message
+            for each in error.violations
+        }
+        raise InvalidInputError(**errors) from error
     return ChangedAssignments(changed)
 
 
@@ -197,16 +193,3 @@ async def load_changed_units(
     units = await info.context.load_in_order(catalog.UNITS, unit_ids)
     info.context.budget.count_read(len(units))
     return [unit for unit in units if unit is not None]
-
-
-def _to_assignments(inputs: Sequence[AssignmentInput]) -> list[catalog.Assignment]:
-    return [catalog.Assignment(**vars(each)) for each in inputs]
-
-
-def _to_invalid_input(error: InvalidAssignmentsError) -> InvalidInputError:
-    return InvalidInputError(
-        **{
-            f"assignments[{violation.position}].{to_camel_case(violation.field)}": violation.message
-            for violation in error.violations
-        }
-    )
