@@ -6,13 +6,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import strawberry
 
 from resolvers.request import inputs, listing
-from resolvers.request.caller import (
-    READ_UNIT_ATTRIBUTES_PERMISSION,
-    READ_UNIT_REFERENCES_PERMISSION,
-    REFERENCES_FLAG,
-    UNIT_ATTRIBUTES_FLAG,
-    Requirement,
-)
+from resolvers.request.caller import READ_ATTRIBUTES, READ_UNIT_REFERENCES
 from resolvers.request.context import Context, Info, Relation, record_getter, record_loader
 from resolvers.request.errors import InvalidInputError
 from storage import catalog
@@ -184,7 +178,7 @@ UnitAttribute: TypeAlias = Annotated[
         f"Only those with this attribute. At most {MAX_RELATED_UNITS} units may have it, of the "
         "asset, floor or map if one of them is given.",
         example={"group_id": "apartment-type", "attribute_id": "apartment-type-one-bedroom"},
-        requirement=Requirement(UNIT_ATTRIBUTES_FLAG, READ_UNIT_ATTRIBUTES_PERMISSION),
+        requirement=READ_ATTRIBUTES,
     ),
 ]
 UnitAttributes: TypeAlias = Annotated[
@@ -193,7 +187,7 @@ UnitAttributes: TypeAlias = Annotated[
         f"Only those with all of these attributes. As with `attribute`, at most {MAX_RELATED_UNITS}"
         " units may have each.",
         inputs.Items(0, MAX_ATTRIBUTES, "attributes"),
-        requirement=Requirement(UNIT_ATTRIBUTES_FLAG, READ_UNIT_ATTRIBUTES_PERMISSION),
+        requirement=READ_ATTRIBUTES,
     ),
 ]
 UnitReferenceArgument: TypeAlias = Annotated[
@@ -201,7 +195,7 @@ UnitReferenceArgument: TypeAlias = Annotated[
     inputs.argument(
         "Only those with this id in a third-party system.",
         example={"key": "keyring", "value": "AL-101"},
-        requirement=Requirement(REFERENCES_FLAG, READ_UNIT_REFERENCES_PERMISSION),
+        requirement=READ_UNIT_REFERENCES,
     ),
 ]
 
@@ -234,19 +228,14 @@ async def _build_unit_conditions(
     if len(asset_ids) > 1:  # no unit is in two assets
         return [NOTHING]
     in_asset: Document = {"asset_id": next(iter(asset_ids))} if asset_ids else {}
-    related: list[set[str]] = []
-    for attribute in attributes:
-        where: Document = {"group_id": attribute.group_id, "attribute_id": attribute.attribute_id}
-        found = await _find_related_units(
-            context, catalog.ASSIGNMENTS, where | in_asset, "attribute"
-        )
-        related.append(found)
+    wanted: list[tuple[RecordType[Any], AttributeFilter | ReferenceFilter, str]]
+    wanted = [(catalog.ASSIGNMENTS, each, "attribute") for each in attributes]
     if reference is not None:
-        where = {"value": reference.value, "key": reference.key}
-        found = await _find_related_units(
-            context, catalog.UNIT_REFERENCES, where | in_asset, "reference"
-        )
-        related.append(found)
+        wanted.append((catalog.UNIT_REFERENCES, reference, "reference"))
+    related = [
+        await _find_related_units(context, kind, vars(each) | in_asset, argument)
+        for kind, each, argument in wanted
+    ]
     if related:
         given = [] if filter.ids is None else [{*filter.ids}]
         filter = filter._replace(ids=tuple(sorted(set.intersection(*related, *given))))
