@@ -37,9 +37,6 @@ from storage.tombstones import (
     first_id_at,
 )
 
-# Resolvers of changes: what was created, updated and removed, for those who mirror the catalog.
-
-
 MAX_CHANGES = 1_000
 LONGEST_RECORD_ID_CHARACTERS = 5_000
 """Three ids of 255 characters in a JSON array, where one takes up to six."""

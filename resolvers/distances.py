@@ -104,11 +104,6 @@ def to_restrictions(avoid: Collection[str] | None) -> Restrictions | None:
     return Restrictions(connector_kinds=kinds, outdoors=Avoidable.OUTDOORS in names)
 
 
-# Waypoints: as clients send them, completed from locations, and in the form of routing.
-#
-# A unit is a waypoint where its location is: docs/decisions/routing/waypoints.md.
-
-
 class LocationOrPosition:
     """Joint rule of a waypoint: it has the id of a location or a unit, or a complete position."""
 

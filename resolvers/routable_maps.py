@@ -157,36 +157,28 @@ def serialize_routable_map(router: "Router", placements: Iterable[Placement]) ->
 
 def deserialize_routable_map(buffer: Any) -> RoutableMap:
     """Return the map in an archive; its tables stay in `buffer`. Raises ArchiveError."""
-    from routing.archive import raise_archive_errors
+    from routing.archive import deserialize_router, raise_archive_errors, unpack_archive
 
     with raise_archive_errors():
-        return _read_routable_map(buffer)
+        values, arrays = unpack_archive(ARCHIVE_KIND, buffer)
+        router = deserialize_router(arrays["router"])
+        # One object for each id, and for each list of floors: a third of the memory of placements.
+        ids = {key: key for key in router.networks[TravelMode.FOOT].location_ids}
+        floors: dict[tuple[str, ...], tuple[str, ...]] = {}
+        placements = {}
+        for key, name, x, y, floor_ids in values["placements"]:
+            location_id, on_floors = ids.get(key, key), tuple(floor_ids)
+            on_floors = floors.setdefault(on_floors, on_floors)
+            placements[location_id] = Placement(location_id, name, x, y, on_floors)
+        return RoutableMap(router, placements)
 
 
 def is_loadable(archive: bytes | None) -> bool:
     """Return whether there is an archive, whole and of this release's format."""
-    from routing.errors import ArchiveError
-
     try:
         return archive is not None and bool(deserialize_routable_map(archive))
     except ArchiveError:
         return False
-
-
-def _read_routable_map(buffer: Any) -> RoutableMap:
-    from routing.archive import deserialize_router, unpack_archive
-
-    values, arrays = unpack_archive(ARCHIVE_KIND, buffer)
-    router = deserialize_router(arrays["router"])
-    # One object for each id, and for each list of floors: a third of the memory of placements.
-    ids = {key: key for key in router.networks[TravelMode.FOOT].location_ids}
-    floors: dict[tuple[str, ...], tuple[str, ...]] = {}
-    placements = {}
-    for key, name, x, y, floor_ids in values["placements"]:
-        location_id, on_floors = ids.get(key, key), tuple(floor_ids)
-        on_floors = floors.setdefault(on_floors, on_floors)
-        placements[location_id] = Placement(location_id, name, x, y, on_floors)
-    return RoutableMap(router, placements)
 
 
 # Routers without what is closed on a map, or avoided by a client, built when one is asked for.

@@ -251,11 +251,6 @@ def _keep_areas(shape: BaseGeometry) -> Area | None:
     return shapely.union_all(areas) if areas else None  # type: ignore[return-value]
 
 
-# Draw the levels, units and hit areas of a parsed map as GeoJSON geometries.
-#
-# Runs in a process of its own, which imports this module.
-
-
 MAX_POSITIONS: Final = 1_000_000
 """The shapes of a drawing that are traced have at most so many; those of curves count too."""
 MAX_CHORDS_OF_CURVE: Final = 200

@@ -22,7 +22,7 @@ from resolvers.plans.records import (
 )
 from resolvers.plans.tag_classification import leave_out_tangles
 from resolvers.plans.translation import TranslatedPlan, is_used, translate_plan
-from resolvers.processing.build_task import BuildTask, BuiltNetwork, ProcessingRequest, RecordDict
+from resolvers.processing.build_task import BuildTask, BuiltNetwork, RecordDict
 from resolvers.processing.task_process import report_progress
 from resolvers.routable_maps import Placement
 from routing.costing import TravelMode
@@ -39,7 +39,9 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
     if task.is_stored_plan:
         request = request._replace(files=unzip(*request.files.values()))
     progress(0.0, "reading the plan")
-    drawing = _read_plan(request)
+    plan_format = request.plan_format or detect_format(request.files)
+    drawing = read_plan(request.files, plan_format, request.feet_per_unit, strict=request.strict)
+    drawing = leave_out_tangles(drawing, is_used, strict=request.strict)
     # The levels of a drawing have to name floors of the asset; other plans bring their own.
     is_drawing = task.is_own and drawing.to_degrees is None
     names_floors = any(level.floor_id in (task.floor_sorts or ()) for level in drawing.levels)
@@ -122,12 +124,6 @@ def _to_source(drawing: Drawing) -> ToSource | None:
     if to_degrees is not None:
         return lambda x, y: to_degrees((x, y))
     return None if scale == 1 else lambda x, y: (round(x / scale, 3), round(y / scale, 3))
-
-
-def _read_plan(request: ProcessingRequest) -> Drawing:
-    plan_format = request.plan_format or detect_format(request.files)
-    drawing = read_plan(request.files, plan_format, request.feet_per_unit, strict=request.strict)
-    return leave_out_tangles(drawing, is_used, strict=request.strict)
 
 
 def _draw_map(translated: TranslatedPlan) -> tuple[bytes | None, list[str]]:
