@@ -2,7 +2,6 @@
 
 import errno
 import logging
-import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -109,14 +108,9 @@ def _check_start(
     """Raise StartError or TlsError if this program cannot take over from another."""
     from gateway.server import tls  # only here: a supervisor takes less memory without
 
-    predecessor.check_options(fixed_options, workers)
-    shared = (
-        shared_memory.create_shared_memory(predecessor.slots),
-        rate_limits.create_shared_memory(),
-    )
-    predecessor.check_memory(measure_shared_memory(*shared))
-    for descriptor in shared:
-        os.close(descriptor)
+    write_counter = shared_memory.create_shared_memory(predecessor.slots)
+    memory_bytes = measure_shared_memory(write_counter, rate_limits.create_shared_memory())
+    predecessor.check(fixed_options, workers, memory_bytes)
     if server_config.log_file is not None:
         logs.check_log_file(server_config.log_file)
     server_config.create_application(SharedMemory.for_single_process())

@@ -14,7 +14,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -109,8 +108,7 @@ def stop_handshakes(listener: socket.socket) -> None:
 
 
 _HANDOVER_VARIABLE = "FLOORGATE_HANDOVER"
-_SIGNALS_TO_HOLD = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
-_held_signals: list[int] = []
+_HANDLED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 
 class WorkerState(msgspec.Struct):
@@ -136,8 +134,6 @@ class Handover(msgspec.Struct):
     arrivals: int
     memory_bytes: tuple[int, int]
     """The sizes of the write counter and of the arrival tables."""
-    signals: list[int] = []
-    """The signals that the previous program has received and not handled."""
     metrics_listeners: list[int] = []
     metrics: int | None = None
     """The memory of metrics, if they are served."""
@@ -151,8 +147,10 @@ class Handover(msgspec.Struct):
         memory = filter(None, [self.write_counter, self.arrivals, self.metrics])
         return [*self.listeners, *self.metrics_listeners, *channels, *memory]
 
-    def check_options(self, fixed_options: Mapping[str, str], workers: int) -> None:
-        """Raise StartError if a program with these options cannot take over."""
+    def check(
+        self, fixed_options: Mapping[str, str], workers: int, memory_bytes: tuple[int, int]
+    ) -> None:
+        """Raise StartError if a program with these options, sharing so much, cannot take over."""
         for option, value in fixed_options.items():
             before = self.fixed_options.get(option, "none")
             if value != before:
@@ -164,9 +162,6 @@ class Handover(msgspec.Struct):
             raise StartError(
                 f"--workers can be {room} at most while the service runs: restart it for more"
             )
-
-    def check_memory(self, memory_bytes: tuple[int, int]) -> None:
-        """Raise StartError unless this program shares as much memory as the previous one."""
         if memory_bytes != self.memory_bytes:
             raise StartError(_OTHER_RELEASE)
 
@@ -178,12 +173,12 @@ _OTHER_RELEASE = "This release cannot take over from the one that runs: restart 
 def receive_handover() -> Handover | None:
     """Return what the previous program of this process has left, None if there was none.
 
-    From then on, signals are held for `take_held_signals`: all of them in a program that takes
-    over, and SIGHUP in any, since it would end the process. Raises StartError.
+    Signals wait until the supervisor handles them: all of them in a program that takes over, which
+    begins so, and SIGHUP in any, since it would end the process. Raises StartError.
     """
     encoded = os.environ.pop(_HANDOVER_VARIABLE, None)
     if encoded is None:
-        signal.signal(signal.SIGHUP, _hold_signal)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
         return None
     try:
         handover = msgspec.json.decode(encoded, type=Handover)
@@ -192,40 +187,27 @@ def receive_handover() -> Handover | None:
     if not handover.is_check:
         for descriptor in handover.descriptors:
             os.set_inheritable(descriptor, False)
-        for number in _SIGNALS_TO_HOLD:
-            signal.signal(number, _hold_signal)
-        _held_signals.extend(handover.signals)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS_TO_HOLD)
     return handover
 
 
-def _hold_signal(number: int, _: FrameType | None) -> None:
-    _held_signals.append(number)
-
-
-def take_held_signals() -> bytes:
-    """Return the signals that have arrived before the supervisor handled them itself."""
-    held = bytes(_held_signals)
-    _held_signals.clear()
-    return held
-
-
-def replace_program(handover: Handover, read_signals: Callable[[], bytes]) -> None:
+def replace_program(handover: Handover, signals: socket.socket) -> None:
     """Replace the program of this process. Returns only if that fails, by raising OSError.
 
-    Signals wait until the new program handles them: before, they would end the process.
+    Signals wait until the new program handles them: before, they would end the process. Those that
+    were not handled yet are raised again, to wait with them.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS_TO_HOLD)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED_SIGNALS)
+    for number in {*_read_signals(signals)}.intersection(_HANDLED_SIGNALS):
+        signal.raise_signal(number)
     for descriptor in handover.descriptors:
         os.set_inheritable(descriptor, True)
-    handover.signals = [number for number in read_signals() if number in _SIGNALS_TO_HOLD]
     environment = {**os.environ, _HANDOVER_VARIABLE: msgspec.json.encode(handover).decode()}
     try:
         os.execve(sys.executable, _build_command(), environment)  # noqa: S606, the same program again
     finally:
         for descriptor in handover.descriptors:
             os.set_inheritable(descriptor, False)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS_TO_HOLD)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED_SIGNALS)
 
 
 def _build_command() -> list[str]:
@@ -302,11 +284,9 @@ class AdoptedProcess:
         return self.returncode
 
     def wait(self) -> None:
-        """Wait until it has ended."""
         self.poll(options=0)
 
     def send_signal(self, number: int) -> None:
-        """Send a signal unless it has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
@@ -370,7 +350,6 @@ class SupervisedWorker:
 
     @property
     def is_ready(self) -> bool:
-        """True if it serves."""
         return self.message == READY_MESSAGE
 
     @property
@@ -380,7 +359,6 @@ class SupervisedWorker:
 
     @property
     def has_exited(self) -> bool:
-        """True if the process has ended."""
         return self.process.poll() is not None
 
     def read_channel(self) -> None:
@@ -396,7 +374,6 @@ class SupervisedWorker:
             self.process.wait()
 
     def failure_reason(self) -> str:
-        """Return why a worker exited before it served."""
         self.read_channel()
         if self.message:
             return self.message.decode(errors="replace")
@@ -406,7 +383,6 @@ class SupervisedWorker:
 MIN_SLOTS = 32
 """The fewest slots of the write counter: two generations of workers, even more of them, fit."""
 _RESPAWN_SECONDS = 1.0
-_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
 
 _logger = logging.getLogger("floorgate.server")
 
@@ -502,11 +478,14 @@ class Supervisor:
             if stop_signals := {signal.SIGTERM, signal.SIGINT}.intersection(received):
                 return max(stop_signals)
             if signal.SIGHUP in received:
-                self._request_reload()
+                self._reload_requested = True
+                if self._retired:
+                    _logger.info("Another reload begins when the workers from before have ended")
             for worker in self._workers + self._retired:
                 worker.read_channel()
             self._reap_workers()
-            if not self._is_complete and self._all_are_ready():
+            serving = sum(worker.is_ready for worker in self._workers)
+            if not self._is_complete and serving == self._worker_count == len(self._workers):
                 self._complete_start()
             self._answer_without_workers()
             self._continue_reload(signals)
@@ -514,10 +493,6 @@ class Supervisor:
                 self._exit_times.pop(0)
                 self._respawn_worker()
             self._selector.select(self._seconds_until_due())
-
-    def _all_are_ready(self) -> bool:
-        is_whole = len(self._workers) == self._worker_count
-        return is_whole and all(worker.is_ready for worker in self._workers)
 
     def _answer_without_workers(self) -> None:
         """Have requests answered 503 while no worker serves, unless the service never has."""
@@ -644,11 +619,6 @@ class Supervisor:
         seconds = max(self._predecessor.stop_seconds, max_stop_seconds(self._server_config))
         return self._retired_at + seconds + MAX_LONG_TASK_SECONDS * retired.has_long_tasks
 
-    def _request_reload(self) -> None:
-        self._reload_requested = True
-        if self._retired:
-            _logger.info("Another reload begins when the workers from before have ended")
-
     def _continue_reload(self, signals: socket.socket) -> None:
         """Check the new program and start it. A reload that is in progress ends first."""
         if self._check is not None and self._check.has_finished:
@@ -699,7 +669,7 @@ class Supervisor:
             self._metrics_server.save()
         logging.shutdown()  # write the waiting lines
         try:
-            replace_program(handover, lambda: _read_signals(signals))
+            replace_program(handover, signals)
         except OSError as error:
             config = self._server_config
             logs.configure_logging(config.log_level, config.log_format, config.log_file)
@@ -752,11 +722,15 @@ class Supervisor:
         self._selector.register(reading, selectors.EVENT_READ)
         # First, so that no signal is handled by a function that does nothing alone.
         previous_descriptor = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
-        previous = {number: signal.signal(number, lambda *_: None) for number in _SIGNALS}
-        writing.send(take_held_signals())
+        previous = {
+            number: signal.signal(number, lambda *_: None)
+            for number in (*_HANDLED_SIGNALS, signal.SIGCHLD)
+        }
+        before = signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED_SIGNALS)
         try:
             yield reading
         finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             signal.set_wakeup_fd(previous_descriptor)
             for number, handler in previous.items():
                 signal.signal(number, handler)
@@ -766,7 +740,6 @@ class Supervisor:
 
 
 def measure_shared_memory(write_counter_fd: int, arrivals_fd: int) -> tuple[int, int]:
-    """Return the sizes of both kinds of memory that workers share."""
     return os.fstat(write_counter_fd).st_size, os.fstat(arrivals_fd).st_size
 
 

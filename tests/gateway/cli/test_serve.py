@@ -109,10 +109,10 @@ def arguments_in_a_shell(line: str) -> list[str]:
     return run.stdout.split("\0")[:-1]
 
 
-def catches(process: subprocess.Popen[str], number: signal.Signals) -> bool:
-    """Whether a process has a handler for a signal, as Linux tells."""
+def blocks(process: subprocess.Popen[str], number: signal.Signals) -> bool:
+    """Whether a signal waits until a process unblocks it, as Linux tells."""
     status = Path(f"/proc/{process.pid}/status").read_text()
-    mask = int(status.split("SigCgt:")[1].split()[0], 16)
+    mask = int(status.split("SigBlk:")[1].split()[0], 16)
     return bool(mask >> (number - 1) & 1)
 
 
@@ -123,7 +123,7 @@ def test_a_hangup_while_it_starts_does_not_end_it(tmp_path: Path) -> None:
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
     ) as process:
         try:
-            while not catches(process, signal.SIGHUP):
+            while not blocks(process, signal.SIGHUP):
                 time.sleep(0.01)
             process.send_signal(signal.SIGHUP)
             assert process.stdout is not None

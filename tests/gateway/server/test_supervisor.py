@@ -105,15 +105,14 @@ def test_what_cannot_change_is_refused_with_a_sentence(
     changed: dict[str, str], workers: int, message: str
 ) -> None:
     given = handover()
-    given.check_options({**given.fixed_options, "--later": "none"}, 28)
+    given.check({**given.fixed_options, "--later": "none"}, 28, (256, 100))
     with pytest.raises(StartError, match=message):
-        given.check_options({**given.fixed_options, **changed}, workers)
+        given.check({**given.fixed_options, **changed}, workers, (256, 100))
 
 
 def test_a_release_that_shares_other_memory_is_refused() -> None:
-    handover().check_memory((256, 100))
     with pytest.raises(StartError, match="restart the service"):
-        handover().check_memory((512, 100))
+        handover().check({}, 1, (512, 100))
 
 
 def test_a_program_without_a_valid_handover_is_one_sentence(start: Start) -> None:
