@@ -90,7 +90,6 @@ GRAPHQL_PATH = "/graphql"
 
 
 def create_application(settings: Settings, shared: SharedMemory) -> Application:
-    """Create the application of one serving process."""
     return Gateway(settings, shared)
 
 
@@ -156,11 +155,9 @@ class Gateway(Application):
         return None if self.state is None or not self.settings.cache_mb else self.state.fast_path
 
     async def warm_up(self) -> None:
-        """Prepare what the first requests need and no gateway waits for to be ready."""
         await warm_up(self._rest_routes)
 
     def read_metrics(self) -> metrics.Snapshot:
-        """Return what the application is doing and has done, from any thread."""
         ran = self.executor.counters
         snapshot: metrics.Snapshot = {
             "requests_in_flight": {(): self.admission.in_flight},
@@ -181,19 +178,15 @@ class Gateway(Application):
         return snapshot | (self._observed.read_metrics() if self._observed else {})
 
     def end_streams(self) -> None:
-        """End all subscriptions and WebSockets, because the worker drains."""
         self.streams.end_all()
 
     def get_long_tasks(self) -> frozenset[asyncio.Task[Any]]:
-        """Return the tasks of imports and of processing of maps."""
         return get_tasks_without_deadline()
 
     def announce_stop(self) -> None:
-        """Report not to be ready from now on, while requests are still served."""
         self.is_stopping = True
 
     def build_app(self) -> ASGIApp:
-        """Build the routes and wrap them in middleware, innermost first."""
         websockets = WebSocketRoute(GRAPHQL_PATH, self._build_websocket_endpoint())
         others = Router([websockets], redirect_slashes=False, default=_send_not_found)
         assets = public_endpoints.build_asset_routes()
@@ -248,7 +241,6 @@ class Gateway(Application):
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Set `state` while the application runs. Raises StartError."""
         async with open_state(self.settings, self.write_counter, self.rate_limiter) as state:
             self.state = self._observed = state
             try:
@@ -267,7 +259,6 @@ class Gateway(Application):
         has_checked_inputs: bool = False,
         reads_networks: bool = False,
     ) -> Context:
-        """Create the context of one request. Raises HttpError."""
         state = self._require_state()
         base_url = self.get_base_url(request)
         return Context(
@@ -312,7 +303,6 @@ class Gateway(Application):
         create: Callable[[], Awaitable[Response]],
         is_read: bool,
     ) -> ASGIApp:
-        """Return the cached response for a key, or create and cache it. Raises HttpError."""
         cache = self._require_state().response_cache
         return await cache.get_or_create(key, context, create, is_read)
 

@@ -39,7 +39,6 @@ HeaderList = list[Header]
 
 
 def serialize_headers(headers: HeaderList) -> bytes:
-    """Return header lines as sent over the wire."""
     return b"".join(b"%b: %b\r\n" % header for header in headers)
 
 
@@ -399,7 +398,6 @@ _ABSOLUTE_TARGET = re.compile(rb"https?://([^/?#]+)/?", re.IGNORECASE)
 
 
 def invalid_url_error() -> HttpError:
-    """Return the error for a request target that is no URL."""
     return bad_request_error("Malformed HTTP request: invalid URL")
 
 

@@ -224,7 +224,6 @@ class SnapshotMemory:
         return question
 
     def read_question(self) -> int:
-        """Return the number of the latest question."""
         content = os.pread(self._descriptor, _QUESTION.size, _QUESTION_OFFSET)
         question: int = _QUESTION.unpack(content)[0]
         return question

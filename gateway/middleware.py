@@ -270,7 +270,6 @@ class _Response:
         await self._send_body(message)
 
     async def send_to_websocket(self, message: Message) -> None:
-        """Send a message of a WebSocket."""
         self._begin_response()
         await self._send(message)
 
@@ -311,7 +310,6 @@ class _Response:
             await self._send({**message, "body": pieces[start:end], "more_body": more_body})
 
     async def send_unless_started(self, error: HttpError) -> None:
-        """Send this error unless a response was started."""
         if not self.status:
             self.is_final = True
             await error(self.scope, self._receive, self.send)

@@ -114,7 +114,6 @@ class ArrivalTables(NamedTuple):
 
     @classmethod
     def for_single_process(cls) -> "ArrivalTables":
-        """Return tables that no other process reads."""
         memory = mmap.mmap(-1, len(cls._fields) * _TABLE_BYTES)
         return cls(*(ArrivalTable(memory, number) for number in range(len(cls._fields))))
 

@@ -74,5 +74,4 @@ def describe_read(end: Command, shown: Set[str] | None) -> dict[str, Any]:
 
 
 def without_none(members: dict[str, Any]) -> dict[str, Any]:
-    """Return the members that have a value."""
     return {name: value for name, value in members.items() if value is not None}

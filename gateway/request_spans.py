@@ -57,7 +57,6 @@ class RequestSpans:
         return cls(slow, tracing) if slow or tracing else None
 
     def begin(self, scope: Scope) -> Root:
-        """Begin the spans of a request, in its task."""
         if self._tracing is not None:
             self._tracing.begin(scope)
         return begin_root()

@@ -340,7 +340,6 @@ class FastPath:
         return self._find(_digest_request(target, inspected), inspected, is_get=True)
 
     def find_repeated(self, request: bytes) -> RepeatedRequest | None:
-        """Return what is known of a request with these bytes."""
         known = self._requests.get(hashlib.sha256(request).digest())
         return known if isinstance(known, RepeatedRequest) else None
 

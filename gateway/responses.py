@@ -73,7 +73,6 @@ def choose_encoding(header: bytes | None, size_bytes: int) -> Encoding:
 
 
 def is_slow(size_bytes: int, encoding: Encoding) -> bool:
-    """Return whether a body of this size must be encoded in a thread."""
     is_gzip = encoding == "gzip"
     return size_bytes > (GZIP_BYTES_IN_EVENT_LOOP if is_gzip else MAX_BYTES_IN_EVENT_LOOP)
 
@@ -119,21 +118,18 @@ class EncodedResponse(Struct, eq=False, gc=False):
 
     @property
     def header_lines(self) -> bytes:
-        """The header lines of the response to a GET or HEAD."""
         if self._header_lines is None:
             self._header_lines = serialize_headers(self.list_headers(is_tagged=True))
         return self._header_lines
 
     @property
     def header_lines_without_etag(self) -> bytes:
-        """The header lines of the response to other methods."""
         if self._lines_without_etag is None:
             self._lines_without_etag = serialize_headers(self.list_headers(is_tagged=False))
         return self._lines_without_etag
 
     @property
     def not_modified_header_lines(self) -> bytes:
-        """The header lines of a 304."""
         if self._not_modified_lines is None:
             self._not_modified_lines = serialize_headers(self.list_not_modified_headers())
         return self._not_modified_lines
@@ -156,7 +152,6 @@ class EncodedResponse(Struct, eq=False, gc=False):
     def write_messages(
         self, method: str, *, is_match: bool, status: int = 200
     ) -> tuple[Message, Message]:
-        """Return the start and body messages of the response to a request."""
         if is_match:
             return _build_messages(304, self.list_not_modified_headers(), b"")
         is_tagged = status == 200 and method in TAGGED_METHODS
@@ -256,7 +251,6 @@ class CachedResponse(Struct, eq=False, weakref=True):
             self._work = self._work or None
 
     def _get_encoded(self, encoding: Encoding) -> EncodedResponse:
-        """Return the response in this encoding, with its body."""
         encoded = self._encoded_responses.get(encoding)
         if encoded is None or encoded.content is None:
             self._etag, content = _encode(self._body, encoding, self._etag, self.headers)
@@ -274,7 +268,6 @@ class CachedResponse(Struct, eq=False, weakref=True):
         return encoded
 
     def _get_variant(self, encoding: Encoding) -> EncodedResponse:
-        """Return the response in this encoding, with or without its body."""
         encoded = self._encoded_responses.get(encoding)
         if encoded is None:
             if self._etag is None:
@@ -294,7 +287,6 @@ class CachedResponse(Struct, eq=False, weakref=True):
         return None if encoding is None else self._get_variant(encoding)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the response, as an ASGI application."""
         # Weak, as a connection keeps its last scope.
         scope[SCOPE_CACHED_RESPONSE] = weakref.ref(self)
         for message in await self.prepare_messages(scope):
@@ -312,7 +304,6 @@ def _encode(
 
 @functools.lru_cache(maxsize=256)
 def _share_header(header: Header) -> Header:
-    """Return the equal header that is shared by cached responses."""
     return header
 
 

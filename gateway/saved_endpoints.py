@@ -95,7 +95,6 @@ class SavedHandler:
         self._prepare = prepare
 
     def with_service(self, service: RequestServices) -> "SavedHandler":
-        """Return a handler of the same endpoint with other services."""
         handler = copy(self)
         handler.service = service
         return handler

@@ -302,7 +302,6 @@ class Settings:
 
     @property
     def query_limits(self) -> QueryLimits:
-        """The limits of GraphQL operations."""
         return QueryLimits(
             depth=self.graphql_depth,
             aliases=self.graphql_aliases,

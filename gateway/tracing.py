@@ -174,7 +174,6 @@ class _Rate:
     _left = 0
 
     def take(self) -> bool:
-        """Return whether to record one more."""
         if self._second != int(time.monotonic()):
             self._second, self._left = int(time.monotonic()), MAX_TRACES_PER_SECOND
         self._left -= 1

@@ -120,7 +120,6 @@ class JsonBody(RequestBody):
     """True if the members may also stand alone, without `data` around them."""
 
     def build_parser(self, inputs: Sequence[Input]) -> BodyParser:
-        """Return the parser of bodies for an operation with these inputs."""
         types: dict[str, Any] = {
             source.variable: source.type if source.is_required else get_nullable_type(source.type)
             for source in inputs
@@ -406,7 +405,6 @@ def _compile_selection(readers: Mapping[str, _Reader]) -> Callable[[list[Any]], 
 
 
 def build_reader(input_type: GraphQLInputType) -> _Reader:
-    """Return the reader of the JSON values of a type."""
     nullable = get_nullable_type(input_type)
     is_nullable = nullable is input_type
     if isinstance(nullable, GraphQLList):
@@ -424,7 +422,6 @@ def build_reader(input_type: GraphQLInputType) -> _Reader:
 
 
 def build_readers(types: Mapping[str, GraphQLInputType]) -> dict[str, _Reader]:
-    """Return the readers of some members."""
     return {name: build_reader(type) for name, type in types.items()}
 
 

@@ -214,7 +214,6 @@ class Fault(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Return the place as compilers write it."""
         return f"{self.file}:{self.line}:{self.column}"
 
     def __str__(self) -> str:
@@ -276,7 +275,6 @@ class _Definition:
         return _body(self.node)[start:end]
 
     def write(self, name: str, page: FieldNode | None) -> str:
-        """Return the text with the edits, under a name, and with `paging` in a page of it."""
         assert self.node.name is not None
         edits: list[_Edit] = [(*_place(self.node.name), name), *self._edits]
         if page is not None and page.selection_set is not None:
@@ -320,7 +318,6 @@ def _iter_own_directives(
 
 
 def find_directive(node: Any, name: str) -> DirectiveNode | None:
-    """Return a directive of an operation or a variable, if it has it."""
     return next((each for each in node.directives or () if each.name.value == name), None)
 
 
@@ -642,7 +639,6 @@ class EndpointLoader:
             yield from self._iter_fields(where, inner.selection_set, type, spread, not is_there)
 
     def _list_members(self, result: Result, form: Form) -> tuple[str, ...]:
-        """Return the names of the members of the resources in a response."""
         fields, type = result.selected, get_named_type(result.field.type)
         is_part = isinstance(form, PageForm | ListForm) and is_page(type)
         has_data = any(each.node.selection_set for each in fields.get(DATA, ()))

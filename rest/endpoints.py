@@ -154,7 +154,6 @@ class EndpointHandler:
         self.has_checked_inputs = are_checked or (body is not None and not self.is_saved)
 
     def with_service(self, service: RequestServices) -> "EndpointHandler":
-        """Return a handler of the same endpoint with other services."""
         handler = copy(self)
         handler.service = service
         return handler
@@ -171,7 +170,6 @@ class EndpointHandler:
             scope[SCOPE_DEPRECATION] = self.endpoint.deprecation
 
     async def respond(self, request: Request, caller: Caller) -> ASGIApp:
-        """Respond to a request of an authenticated caller."""
         endpoint, scope = self.endpoint, request.scope
         if self.operation.requirements:
             self._check_requirements(caller)

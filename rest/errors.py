@@ -179,7 +179,6 @@ class HttpError(Exception):
         }
 
     def build_body(self, source: ErrorSource) -> bytes:
-        """Return the body as JSON."""
         return orjson.dumps(self.describe(source))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -191,12 +190,10 @@ class HttpError(Exception):
 
 
 def missing_key_error() -> HttpError:
-    """Return the 401 for a request without API key."""
     return _unauthenticated_error("No API key found in request")
 
 
 def duplicate_key_error() -> HttpError:
-    """Return the 401 for a request with more than one API key in one place."""
     return _unauthenticated_error("Duplicate API key found")
 
 
@@ -227,7 +224,6 @@ def bad_keys_error(wait_seconds: float) -> HttpError:
 
 
 def service_unavailable_error(cause: UnavailableCause) -> HttpError:
-    """Return the 503 with this code."""
     return HttpError(503, UNAVAILABLE_MESSAGE, cause.value, headers=RETRY_AFTER_HEADERS)
 
 
@@ -247,30 +243,25 @@ def not_found_error() -> HttpError:
 
 
 def method_not_allowed_error(allowed: Sequence[str]) -> HttpError:
-    """Return the 405 of a path with other methods."""
     return HttpError(
         405, "Method not allowed", "METHOD_NOT_ALLOWED", headers={"Allow": ", ".join(allowed)}
     )
 
 
 def body_too_large_error(max_bytes: int) -> HttpError:
-    """Return the 413; its message names the limit."""
     message = f"The request body must not be over {max_bytes} bytes"
     return HttpError(413, message, "BODY_TOO_LARGE")
 
 
 def url_too_long_error(max_bytes: int) -> HttpError:
-    """Return the 414; its message names the limit."""
     return HttpError(414, f"The address must not be over {max_bytes} bytes", "URI_TOO_LONG")
 
 
 def headers_too_large_error(max_bytes: int) -> HttpError:
-    """Return the 431; its message names the limit."""
     return HttpError(431, f"Headers must not be over {max_bytes} bytes in all", "HEADERS_TOO_LARGE")
 
 
 def request_timeout_error(max_seconds: float) -> HttpError:
-    """Return the 408; its message names the limit."""
     message = f"A request must arrive within {max_seconds:g} seconds"
     return HttpError(408, message, "REQUEST_TIMEOUT")
 
@@ -282,13 +273,11 @@ def unknown_coding_error() -> HttpError:
 
 
 def http_version_error(version: str) -> HttpError:
-    """Return the 505 for a version of HTTP that is not spoken."""
     message = f"HTTP/{version} is not supported: use HTTP/1.1"
     return HttpError(505, message, "HTTP_VERSION_NOT_SUPPORTED")
 
 
 def unsupported_media_type_error(media_type: str) -> HttpError:
-    """Return the 415; its message names the right `Content-Type`."""
     return HttpError(415, f"Content-Type must be {media_type}", "UNSUPPORTED_MEDIA_TYPE")
 
 

@@ -255,7 +255,6 @@ class LinkedListForm(PageForm):
     """`{data: [...]}`: one page of a list, with the header `Link` but no `paging`."""
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> FormedBody:
-        """Return the page without its paging."""
         page = super().wrap(data, request_url)
         return FormedBody({DATA: page.body[DATA]}, page.headers)
 
@@ -380,7 +379,6 @@ def _name_after(schema: JsonSchema, suffix: str) -> str | None:
 
 
 def object_schema(title: str | None, **members: JsonSchema) -> JsonSchema:
-    """Return the schema of an object that has all of these members."""
     named = {} if title is None else {"title": title}
     return {**named, "type": "object", "required": [*members], "properties": members}
 
@@ -395,7 +393,6 @@ def _build_link_header(next_url: str | None, previous_url: str | None) -> str | 
 
 
 def _format_decimal(number: float) -> str:
-    """Return a decimal as a structured header has it."""
     return f"{min(max(number, -DECIMAL_BOUND), DECIMAL_BOUND):.3f}".rstrip("0").rstrip(".")
 
 

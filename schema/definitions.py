@@ -177,7 +177,6 @@ def _guarded(
 
 
 def requirement_of(definition: graphql.GraphQLField | None) -> Requirement:
-    """Return what a field of the schema requires."""
     field = strawberry_field_of(definition)
     for extension in field.extensions if field else ():
         if isinstance(extension, RequirementExtension):

@@ -267,7 +267,6 @@ class OrderedExecutor(IntrospectionExecutor):
 
 
 def _require_success(results: Iterable[Any]) -> list[Any]:
-    """Return the results; raise the first that is an error."""
     successes = [*results]
     for result in successes:
         if isinstance(result, graphql.GraphQLError):

@@ -45,7 +45,6 @@ class Input:
 
     @property
     def is_required(self) -> bool:
-        """True if the variable must be present."""
         is_non_null = isinstance(self.type, graphql.GraphQLNonNull)
         return is_non_null and self.argument.default_value is graphql.Undefined
 
@@ -55,7 +54,6 @@ class Input:
 
     @property
     def default(self) -> Any:
-        """The default of the argument, None if it has none."""
         value = self.argument.default_value
         return None if value is graphql.Undefined else value
 
@@ -250,7 +248,6 @@ def _resolver_of(field: graphql.GraphQLField) -> Callable[..., Any] | None:
 
 
 def joint_rules_of_type(input_type: graphql.GraphQLInputObjectType) -> tuple[JointRule, ...]:
-    """Return the joint rules of an input object."""
     definition = input_type.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
     return joint_rules_of(definition.origin) if definition else ()
 

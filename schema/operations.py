@@ -177,7 +177,6 @@ def limits_as_invalid_operation() -> Iterator[None]:
 
 
 def limit_exceeded_error(error: LimitExceededError) -> InvalidOperationError:
-    """Return the error of an operation that is over a limit."""
     return InvalidOperationError(
         error.code, [graphql.GraphQLError(str(error), extensions=error.extensions)]
     )
@@ -256,7 +255,6 @@ def _get_operation_node(
 def _iter_operation_nodes(
     document: graphql.DocumentNode, name: str | None
 ) -> Iterator[graphql.OperationDefinitionNode]:
-    """Yield the operations of that name; all of them for None."""
     for node in document.definitions:
         if isinstance(node, graphql.OperationDefinitionNode) and (
             name is None or (node.name and node.name.value == name)

@@ -35,7 +35,6 @@ class ArgumentSize:
             self.uses[name] = self.uses.get(name, 0) + count * times
 
     def add_argument(self, node: graphql.ValueNode) -> None:
-        """Add an argument as it is written in the document."""
         if isinstance(node, graphql.VariableNode):
             self.uses[node.name.value] = self.uses.get(node.name.value, 0) + 1
         elif isinstance(node, graphql.StringValueNode):
@@ -386,7 +385,6 @@ class _Walk:
 def _iter_list_rules(
     path: tuple[str, ...], definition: graphql.GraphQLArgument | graphql.GraphQLInputField
 ) -> Iterator[tuple[tuple[str, ...], Items]]:
-    """Yield the rules of a list, or of the lists in an object, with their paths."""
     for rule in definitions.definition_of(definition).rules:
         if isinstance(rule, Items):
             yield path, rule

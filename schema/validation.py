@@ -55,7 +55,6 @@ class OverlappingFieldsRule(graphql.ValidationRule):
     def enter_operation_definition(
         self, node: graphql.OperationDefinitionNode, *_: Any
     ) -> graphql.VisitorAction | None:
-        """Check an operation with all fragments that it uses."""
         root = self.context.schema.get_root_type(node.operation)
         waiting = [ComparedSets([(node.selection_set, root)], is_shape=False)]
         while waiting and self._field_count <= MAX_COMPARED_FIELDS:

@@ -212,8 +212,6 @@ def _run(
     *,
     writes: bool = False,
 ) -> T:
-    """Run work on a map, as the operator."""
-
     async def run(database: driver.Database) -> T:
         from gateway.cli.operations import build_context
         from storage.catalog import MAPS

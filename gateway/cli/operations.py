@@ -20,7 +20,6 @@ OPERATOR = Caller("operator", ALL_ASSETS, frozenset(PERMISSIONS), frozenset(FLAG
 
 
 def build_context(database: driver.Database) -> Context:
-    """Return the context of what the operator does."""
     cache = RoutableMapCache(partial(files.read_file, database))
     store = Store(database.client, database.name)
     return Context(OPERATOR, store, routable_map_cache=cache)

@@ -210,7 +210,6 @@ def parse(
 
 
 def _find_targets(files: tuple[str, ...], output: Path, suffix: str) -> list[Path]:
-    """Return the file to write for each drawing."""
     if output.is_dir():
         stems = ("stdin" if file == STANDARD_INPUT else Path(file).stem for file in files)
         targets = [output / f"{stem}{suffix}" for stem in stems]

@@ -48,7 +48,6 @@ def print_table(
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """Print notes on standard error."""
     for note in notes:
         click.echo(f"Note: {note}", err=True)
 

@@ -79,7 +79,6 @@ class GraphQLEndpoint:
     streams: StreamServices
 
     def with_service(self, service: RequestServices) -> "GraphQLEndpoint":
-        """Return this endpoint with other services."""
         return replace(self, service=service)
 
     async def __call__(self, request: Request) -> ASGIApp:
@@ -257,7 +256,6 @@ async def write_result(
 
 
 async def serialize_result(result: OperationResult, context: Context, request_id: str) -> bytes:
-    """Return a result as JSON, within the budget."""
     return bytes((await write_result(result, JSON_MEDIA_TYPE, context, request_id)).body)
 
 

@@ -67,7 +67,6 @@ class InputTurns:
             self._schedule()
 
     def add(self, source: "ScheduledInput", standing: Standing) -> None:
-        """Let a connection have its turn."""
         self._waiting[standing].append(source)
         self._schedule()
 
@@ -379,7 +378,6 @@ class Admission:
 
     @property
     def in_flight(self) -> int:
-        """The number of requests that are worked on."""
         return self.keyed.taken + self.keyless.taken
 
     def admit(self, scope: Scope) -> Decision:

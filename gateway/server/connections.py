@@ -114,7 +114,6 @@ class ReadingPace:
         return now <= self._deadline
 
     def stop(self) -> None:
-        """Stop watching: nothing is unread."""
         self._is_watched = False
 
 
@@ -157,7 +156,6 @@ class Connection:
         self._pace = ReadingPace(table.limits)
 
     def abort(self) -> None:
-        """Close the connection at once."""
         if self.transport is not None:
             self.transport.abort()
         else:  # in the handshake: the transport is not known, but it sees the end of its input

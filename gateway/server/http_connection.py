@@ -127,12 +127,10 @@ class FlowControl:
             self._transport.resume_reading()
 
     def pause_writing(self) -> None:
-        """Let responses wait for the client."""
         self.write_paused = True
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """Let responses go on."""
         self.write_paused = False
         self._writable.set()
 
@@ -164,12 +162,10 @@ class Exchange:
         self._changed = asyncio.Event()
 
     def receive_body(self, piece: bytes) -> None:
-        """Keep a piece of the body for the application."""
         self.body += piece
         self._changed.set()
 
     def complete_body(self) -> None:
-        """Note that all of the request has arrived."""
         self._is_complete = True
         self._changed.set()
 
@@ -285,11 +281,9 @@ class BodyPace:
         self.deadline = 0.0
 
     def begin(self, now: float) -> None:
-        """Begin to wait for a body."""
         self.deadline = now + self._limits.grace_seconds
 
     def extend(self, now: float, size_bytes: int) -> None:
-        """Note that a piece has arrived."""
         gained = self.deadline + size_bytes / self._limits.min_bytes_per_second
         self.deadline = min(gained, now + self._limits.body_idle_seconds)
 
@@ -511,7 +505,6 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
     # The head of a request, as the parser finds it
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
         self._begun_requests += 1
         self._repeatable = None
         self._phase = _Phase.HEADERS
@@ -533,7 +526,6 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         }
 
     def on_url(self, url: bytes) -> None:
-        """Add a part of the target."""
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -710,7 +702,6 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
     def _write_response(
         self, status: int, header_lines: bytes, request_id: str, body: bytes
     ) -> None:
-        """Write a response that the application has not made."""
         self.transport.write(
             b"%b%b%bx-request-id: %b\r\n\r\n%b"
             % (
@@ -843,7 +834,6 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         self.connection.table.unread.add(self.connection, group, unread_bytes)
 
     def resume_writing(self) -> None:
-        """Go on with the next request."""
         self.flow.resume_writing()
         self.connection.is_write_paused = False
         self.connection.table.unread.remove(self.connection)
@@ -950,7 +940,6 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
     # Timeouts
 
     def _start_phase_timer(self) -> None:
-        """Start the timeout for what this connection is waiting on."""
         if self._timer is not None:
             return
         if self._phase is _Phase.HEADERS:

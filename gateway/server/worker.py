@@ -178,7 +178,6 @@ class WorkerServer:
             gc.freeze()  # that, too, is there for ever
 
     async def _shut_down(self) -> None:
-        """Let requests end."""
         self._application.end_streams()
         await self._drain(self._server_config.drain_seconds)
         if long_tasks := self._get_spared_tasks():

@@ -37,7 +37,6 @@ def build_root(base_url: str | None = None) -> dict[str, Any]:
 def build_index(
     schema: GraphQLSchema, base_url: str | None = None, endpoints: Iterable[Endpoint] | None = None
 ) -> dict[str, Any]:
-    """Return the index of the service with all its endpoints."""
     executor = Executor(schema)
     endpoints = built_in_endpoints() if endpoints is None else endpoints
     rows = [_describe(row, executor.prepare(row.document)) for row in endpoints]
@@ -56,12 +55,10 @@ def _describe(endpoint: Endpoint, operation: Operation) -> dict[str, Any]:
 
 
 def required_flags(operation: Operation) -> list[str]:
-    """Return the flags that a request must have."""
     return sorted({requirement.flag for requirement in operation.requirements if requirement.flag})
 
 
 def required_permissions(operation: Operation) -> list[str]:
-    """Return the permissions that a key must have."""
     return sorted(
         {requirement.permission for requirement in operation.requirements if requirement.permission}
     )

@@ -111,13 +111,11 @@ class _Version(NamedTuple):
 
     @property
     def has_pages(self) -> bool:
-        """Tells whether a response is one page of a list."""
         responses = self.operation.get("responses", {}).values()
         return any("Link" in response.get("headers", {}) for response in responses)
 
     @property
     def permissions(self) -> set[str]:
-        """The permissions that the key needs."""
         return {*self.operation.get("x-permission", "").split(", ")} - {""}
 
     def list_parts(self, name: str, part: _Part) -> _Parts:

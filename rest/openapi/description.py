@@ -188,7 +188,6 @@ class DescriptionBuilder:
         }
 
     def build(self) -> OpenApiObject:
-        """Return the description of everything added."""
         if unknown := self.tags - {*TAG_DESCRIPTIONS}:
             raise MissingDescriptionError(
                 f"rest.openapi.description.TAG_DESCRIPTIONS does not describe {', '.join(unknown)}"

@@ -104,7 +104,6 @@ class ResultSchemaReader:
         self.root = _Objects(root, (operation.node.selection_set,))
 
     def find_field(self, path: Sequence[str]) -> GraphQLField:
-        """Return the field at a path of response names."""
         return self._find(path)[0].field
 
     def _find(self, path: Sequence[str]) -> list[_Member]:
@@ -263,7 +262,6 @@ def _response_name(node: FieldNode) -> str:
 
 
 def make_nullable(schema: JsonSchema) -> JsonSchema:
-    """Return the schema of such values and null."""
     # A titled schema is shared as a component, where it is not null. An enum lists all its values:
     # with null in it, some clients get a class of its own.
     if "title" in schema or "enum" in schema:

@@ -244,7 +244,6 @@ def build_body_schema(body: RequestBody, inputs: Sequence[Input]) -> JsonSchema:
 
 
 def build_body_example(body: RequestBody, inputs: Sequence[Input]) -> Any:
-    """Return the example of a body, made of the examples of its inputs."""
     if not isinstance(body, JsonBody):
         return SVG_EXAMPLE
     examples: dict[str, Any] = {}
@@ -265,7 +264,6 @@ def _value_schema(source: GraphQLArgument | GraphQLInputField) -> JsonSchema:
 
 
 def _build_schema(source: GraphQLArgument | GraphQLInputField) -> JsonSchema:
-    """Return the schema of values that are not null."""
     schema, keywords = _non_null_schema(source.type), _rule_keywords(source)
     if "items" in keywords:
         keywords["items"] = {**schema["items"], **keywords["items"]}

@@ -130,7 +130,6 @@ class _CoercionGenerator:
         required: Collection[str],
         defaults: Mapping[str, Any],
     ) -> CoerceVariables:
-        """Return a function of all variables of a request."""
         lines = ["def coerce(inputs):", f"coerced = {self._bind(dict(defaults))}.copy()"]
         for name, declared in types.items():
             value = self._value_expression(declared, f"inputs[{name!r}]")
@@ -141,7 +140,6 @@ class _CoercionGenerator:
         return function
 
     def _write_function(self, type: graphql.GraphQLInputType) -> str:
-        """Define a function in the namespace and return its name."""
         name = f"f{next(self._counter)}"
         self._define([f"def {name}(value):  # {type}", *self._function_body(type)])
         return name
@@ -168,7 +166,6 @@ class _CoercionGenerator:
         return [*null, *lines]
 
     def _value_expression(self, input_type: graphql.GraphQLInputType, source: str) -> str:
-        """Return the expression that coerces the value of `source`."""
         nullable = graphql.get_nullable_type(input_type)
         if graphql.is_leaf_type(nullable):
             return self._leaf_expression(nullable, nullable is input_type, source)
@@ -205,7 +202,6 @@ class _CoercionGenerator:
         ]
 
     def _input_expression(self, name: str, field: graphql.GraphQLInputField) -> str:
-        """Return the expression of a field's value, or of its default."""
         default = coerce_default_value(field)
         if default is graphql.Undefined and isinstance(field.type, graphql.GraphQLNonNull):
             # An absent member becomes None, which fails its test: graphql-core reports what is
@@ -598,7 +594,6 @@ def _coerce_arguments(
 
 
 def _python_names(selected_field: SelectedField) -> dict[str, str]:
-    """Return Python argument names by GraphQL name."""
     # Both are in the order of the resolver's parameters.
     names = [argument.python_name for argument in selected_field.field.arguments]
     return dict(zip(selected_field.definition.args, names, strict=True))

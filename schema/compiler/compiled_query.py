@@ -233,7 +233,6 @@ class LevelExecutor:
     async def _complete_objects(
         self, field: PlannedField, values: Sequence[Any], weights: Weights
     ) -> Completed:
-        """Complete values that are objects, or lists of them."""
         plain = field.plain_level
         if plain is not None and plain.make_rows is not None and len(values) == 1:  # the usual case
             is_object = not (values[0] is None or isinstance(values[0], Exception))
@@ -299,7 +298,6 @@ class LevelExecutor:
 async def _complete_each(
     field: PlannedField, values: Sequence[Any], complete: Complete
 ) -> Completed:
-    """Complete values one by one, with the errors of each."""
     all_completed: list[Any] = []
     column = Completed(all_completed, {}, {})
     for position, value in enumerate(values):
@@ -495,7 +493,6 @@ class CompiledQuery:
         return plan
 
     def _make_plan(self, condition_values: ConditionValues) -> QueryPlan | str:
-        """Return a plan, or why there is none."""
         conditions = dict(zip(self._condition_names, condition_values, strict=True))
         root = self._schema.get_root_type(self._node.operation)
         assert root is not None

@@ -105,7 +105,6 @@ class FieldError(NamedTuple):
     error: Exception
 
     def within(self, key: str | int) -> "FieldError":
-        """Return the error as seen from outside."""
         return self._replace(path=(key, *self.path))
 
 
@@ -313,7 +312,6 @@ class _CodeWriter:
         return f"({null} if {test} is None else {complete(value)})"
 
     def _source_expression(self, field: PlannedField, record: str) -> str:
-        """Return the expression that reads a plain field of a record."""
         if field.member is not None:
             return f"{record}[{field.member!r}]"
         if field.call is None:
@@ -326,7 +324,6 @@ class _CodeWriter:
         return self._completion_names[str(type)]
 
     def _bind(self, kind: str, value: Any) -> str:
-        """Add a value to the namespace and return its name."""
         name = self._new_name(kind)
         self.namespace[name] = value
         return name

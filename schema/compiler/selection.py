@@ -221,7 +221,6 @@ class FieldCollector:
 
 
 def fragments_by_name(document: graphql.DocumentNode) -> dict[str, graphql.FragmentDefinitionNode]:
-    """Return the fragment definitions of a document by name."""
     return {
         node.name.value: node
         for node in document.definitions
@@ -362,7 +361,6 @@ def _find_members(selected: SelectedField, kind: ListedKind) -> dict[int, str] |
 
 
 def _iter_record_fields(selected: SelectedField) -> Iterator[SelectedField]:
-    """Return the fields that a list selects of each record."""
     for each in selected.nested_fields:
         if each.node.name.value == definitions.PAGE_DATA_FIELD:
             yield from each.nested_fields

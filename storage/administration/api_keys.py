@@ -323,7 +323,6 @@ async def find_api_key(database: driver.Database, key_digest: KeyDigest) -> ApiK
 
 
 async def list_digests(database: driver.Database) -> frozenset[KeyDigest]:
-    """Return the digests of all keys that are not revoked."""
     with driver.translate_errors():
         found = await driver.find_documents(
             database,
@@ -354,7 +353,6 @@ async def _find_key(
 async def _insert_key(
     database: driver.Database, record: ApiKey, session: driver.Session
 ) -> tuple[str, audit.AuditChange]:
-    """Insert the document of a new key; return the key, and what changed."""
     key = generate_key()
     document = msgspec.structs.asdict(record) | {
         "_id": record.id,

@@ -136,7 +136,6 @@ class AuditChange(msgspec.Struct, frozen=True):
     def of_all(
         cls, kind: str, operation: Operation, ids: list[str], before: Any = None, after: Any = None
     ) -> "AuditChange":
-        """Return the change of all these records."""
         return cls(kind, operation, len(ids), ids, before, after)
 
 

@@ -36,7 +36,6 @@ class ErasureStep(NamedTuple):
     """Returns fields without the id, with which `where` does not select the document any more."""
 
     def build_write(self, document: Document) -> driver.WriteOperation:
-        """Return what erases the id from a document."""
         where = {"_id": document["_id"]}
         if self.forget is None:
             return driver.DeleteOne(where)

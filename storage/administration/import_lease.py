@@ -76,7 +76,6 @@ class ImportLease(Lease):
 
     @property
     def state(self) -> ImportState:
-        """The state of the import."""
         state: ImportState = self.document.get("state", "idle")
         return state
 
@@ -119,7 +118,6 @@ class ImportLease(Lease):
         return committed_at.replace(tzinfo=UTC)
 
     async def take_time(self) -> datetime:
-        """Renew the lease, and return the server's time."""
         time: datetime = (await self.update({"time": "$$NOW"}))["time"]
         return time.replace(tzinfo=UTC)
 
@@ -139,7 +137,6 @@ class ImportLease(Lease):
             await self.update({"state": "idle"}, session)
 
     def lost_error(self) -> ImportInterruptedError:
-        """Return the error to raise when the lease is lost."""
         return ImportInterruptedError(
             "The import lost its lease because the process was suspended, or could not reach"
             f" MongoDB, for over {LEASE_SECONDS:.0f} seconds. Another process will complete or"

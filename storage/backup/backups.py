@@ -79,7 +79,6 @@ class BackupPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def collection(self) -> str:
-        """The collection that the documents are of."""
         return self.name.partition("/")[0]
 
 
@@ -115,7 +114,6 @@ class BackupWriter:
         self._add_member(HEADER_NAME, msgspec.json.encode(header))
 
     def add_part(self, collection: str, documents: int, content: bytes) -> None:
-        """Add documents of a collection."""
         number = self._part_counts.get(collection, 0)
         self._part_counts[collection] = number + 1
         compressor = zlib.compressobj(_COMPRESSION_LEVEL, wbits=_GZIP)

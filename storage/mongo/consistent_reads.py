@@ -335,7 +335,6 @@ class ReadConnections:
         self._loop.call_soon_threadsafe(self._close_connections)
 
     async def close(self) -> None:
-        """Close all connections."""
         for task in self._connecting:
             task.cancel()
         await asyncio.gather(*self._connecting, return_exceptions=True)
@@ -450,11 +449,9 @@ class _ReadConnection(asyncio.Protocol):
         return self._reply
 
     def close(self) -> None:
-        """Close the connection at once."""
         self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Receive a part of a reply."""
         received = self._received
         received += data
         size = len(received)
@@ -472,7 +469,6 @@ class _ReadConnection(asyncio.Protocol):
             self._become_idle()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Forget the connection."""
         self._connections.discard(self)
         if self in self._idle:
             self._idle.remove(self)

@@ -150,7 +150,6 @@ def _client_options(timeout_seconds: float) -> dict[str, Any]:
 
 
 def get_clock(client: Client) -> ClusterClock:
-    """Return the clock that the reads of a client follow."""
     return topology.of(client).clock
 
 

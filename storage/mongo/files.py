@@ -19,7 +19,6 @@ MAX_BYTES_IN_EVENT_LOOP = 1 << 20
 
 
 async def write_file(database: driver.Database, content: bytes) -> str:
-    """Store a file and return its digest."""
     digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
     chunks = [
         {

@@ -110,7 +110,6 @@ class Lease:
             raise self.lost_error()
 
     def lost_error(self) -> StorageError:
-        """Return the error to raise when the lease is lost."""
         return LeaseLostError(f"no heartbeat for more than {LEASE_SECONDS:.0f} seconds")
 
     @asynccontextmanager

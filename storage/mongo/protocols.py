@@ -76,14 +76,11 @@ class _PrefixedDatabase(DatabaseFront):
         return reply
 
     async def create_collection(self, name: str, **options: Any) -> Collection:
-        """Create a collection."""
         return await self._database.create_collection(self._prefix + name, **options)
 
     async def drop_collection(self, name: str) -> object:
-        """Drop a collection."""
         return await self._database.drop_collection(self._prefix + name)
 
     async def list_collection_names(self) -> list[str]:
-        """Return the names of the collections."""
         names = await self._database.list_collection_names()
         return [name.removeprefix(self._prefix) for name in names if name.startswith(self._prefix)]

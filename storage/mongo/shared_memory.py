@@ -114,7 +114,6 @@ class ClusterClock:
             self._times[self._number] = max(value, self._times[self._number])
 
     def count_write(self, time: Timestamp | None) -> None:
-        """Move the clock to the time of a write of this process."""
         self.advance(time)
         if time is not None:
             self._last_write = max(self._last_write, to_integer(time))

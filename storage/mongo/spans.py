@@ -154,13 +154,11 @@ class CommandObserver(CommandListener):
         )
 
     def succeeded(self, event: CommandSucceededEvent) -> None:
-        """Note that a command has succeeded."""
         cursor = event.reply.get("cursor")
         batch = cursor.get("firstBatch", cursor.get("nextBatch")) if cursor else None
         self._end(event, "", None if batch is None else len(batch))
 
     def failed(self, event: CommandFailedEvent) -> None:
-        """Note that a command has failed."""
         self._end(event, _find_code(event.failure), None)
 
     def _end(

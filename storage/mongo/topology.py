@@ -124,7 +124,6 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
         return certain[1] if certain == possible and is_current else None
 
     def description_changed(self, event: TopologyDescriptionChangedEvent) -> None:
-        """Remember when the primary was lost."""
         if event.new_description.has_writable_server():
             self.lost_at = None
         elif self.lost_at is None and self.primary is not None:
@@ -138,7 +137,6 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
         return 0.0 if lost_at is None else time.monotonic() - lost_at
 
     def started(self, event: ServerHeartbeatStartedEvent) -> None:
-        """Remember when a member is asked."""
         self._asked_at[event.connection_id] = time.monotonic()
 
     def failed(self, event: ServerHeartbeatFailedEvent) -> None:

@@ -119,7 +119,6 @@ MIGRATIONS = (Migration(5, "networks of other formats", withdraw_stale),)
 
 
 async def mark_all_run(database: Database) -> None:
-    """Mark all migrations as run, in a database that is new."""
     state = {"number": MIGRATIONS[-1].number, "expires": Lease.EXPIRED_AT}
     await database[MIGRATIONS_COLLECTION].update_one(
         {"_id": STATE_ID}, {"$setOnInsert": state}, upsert=True
