@@ -1,7 +1,6 @@
 """Resolvers that list, save and remove the endpoints of operators."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, NamedTuple
 
@@ -14,7 +13,7 @@ from resolvers.request.inputs import Items, PageArguments, argument
 from resolvers.request.listing import paged
 from resolvers.request.times import DateTime
 from storage.administration import saved_endpoints
-from storage.administration.saved_endpoints import EndpointPlan, SavedEndpoint
+from storage.administration.saved_endpoints import SavedEndpoint
 from storage.records.paging import Page
 
 MAX_SAVED_TOGETHER = 100
@@ -70,7 +69,12 @@ async def save_endpoints(
 
     Those with the same names are replaced. Every gateway has them within a second.
     """
-    _check_sizes(documents)
+    characters = sum(map(len, documents))
+    if characters > MAX_CHARACTERS_TOGETHER:  # before anything is parsed
+        raise InvalidInputError(
+            documents=f"must have at most {MAX_CHARACTERS_TOGETHER:,} characters together,"
+            f" not {characters:,}"
+        )
     editor = info.context.endpoint_editor
     assert editor is not None, "only a gateway runs this"
     plan = await editor.save(
@@ -80,7 +84,10 @@ async def save_endpoints(
         breaking=breaking,
         dry_run=dry_run,
     )
-    return _describe(plan)
+    parts = (plan.added, plan.changed, plan.unchanged)
+    added, changed, unchanged = ([each.name for each in part] for part in parts)
+    endpoints = [each for part in parts for each in part]
+    return SavedEndpoints(added, changed, unchanged, [*plan.breaking], endpoints)
 
 
 async def remove_endpoints(
@@ -127,20 +134,3 @@ def read_summary(parent: strawberry.Parent[SavedEndpoint]) -> str:
 def _read_contract(endpoint: SavedEndpoint) -> dict[str, Any]:
     operation: dict[str, Any] = json.loads(endpoint.contract)["operation"]
     return operation
-
-
-def _check_sizes(documents: Sequence[str]) -> None:
-    """Raise InvalidInputError before anything is parsed."""
-    characters = sum(map(len, documents))
-    if characters > MAX_CHARACTERS_TOGETHER:
-        raise InvalidInputError(
-            documents=f"must have at most {MAX_CHARACTERS_TOGETHER:,} characters together,"
-            f" not {characters:,}"
-        )
-
-
-def _describe(plan: EndpointPlan) -> SavedEndpoints:
-    parts = (plan.added, plan.changed, plan.unchanged)
-    added, changed, unchanged = ([each.name for each in part] for part in parts)
-    endpoints = [each for part in parts for each in part]
-    return SavedEndpoints(added, changed, unchanged, [*plan.breaking], endpoints)
