@@ -5,7 +5,7 @@ gone by the time of their end.
 """
 
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC
@@ -131,13 +131,13 @@ async def list_changes(
     then copy the directory. Changes are listed as long as MongoDB keeps them, a day or more on most
     servers; an older cursor is answered with CHANGES_EXPIRED. A change may be listed twice.
     """
-    view = _View.of(info.context, asset, kinds)
+    shows = _build_filter(info.context.caller, asset, kinds)
     hub = _get_hub(info.context)
     if after is None:
         return ChangeBatch([], str(await hub.get_cursor()), has_more=False)
     limit = DEFAULT_CHANGES if limit is None else limit
     try:
-        stretch, cursor = await hub.read(ChangeCursor.parse(after), limit, view.shows)
+        stretch, cursor = await hub.read(ChangeCursor.parse(after), limit, shows)
     except errors.ChangesExpiredError as error:
         raise ChangesExpiredError from error
     info.context.budget.count_read(len(stretch.events))
@@ -165,19 +165,19 @@ async def follow_changes(
     the last `cursor` with another key. A cursor from before MongoDB's oldest changes is answered
     with CHANGES_EXPIRED. A change may be reported twice.
     """
-    view = _View.of(info.context, asset, kinds)
+    shows = _build_filter(info.context.caller, asset, kinds)
     hub = _get_hub(info.context)
     cursor = None if after is None else ChangeCursor.parse(after)
     told_at = time.monotonic()
     try:
         async with aclosing(hub.follow(cursor, PROGRESS_SECONDS if progress else None)) as parts:
             async for part in parts:
-                for event in part.events:
-                    if view.shows(event):
-                        yield _to_change(event, part.cursor.epoch)
-                        told_at = time.monotonic()
+                for event in filter(shows, part.events):
+                    yield _to_change(event, part.cursor.epoch)
+                    told_at = time.monotonic()
                 if progress and time.monotonic() - told_at >= PROGRESS_SECONDS:
-                    yield _to_progress(part.cursor)
+                    at = DateTime(part.cursor.position.time.as_datetime().isoformat())
+                    yield Change(str(part.cursor), "progress", None, None, None, at)
                     told_at = time.monotonic()
     except errors.ChangesExpiredError as error:
         raise ChangesExpiredError from error
@@ -191,46 +191,33 @@ def _get_hub(context: Context) -> ChangeHub:
     return context.change_hub
 
 
-class _View(NamedTuple):
-    """The changes that a follower asks for and may see."""
+def _build_filter(
+    caller: Caller, asset: str | None, kinds: Sequence[str] | None
+) -> Callable[[ChangeEvent], bool]:
+    """Return what tells whether a follower asks for an event and may see it.
 
-    caller: Caller
-    kinds: frozenset[str]
-    asset: str | None
+    Raises FlagRequiredError and PermissionRequiredError for a kind that is asked for.
+    """
+    for kind in kinds or ():
+        requirement_of_kind(kind).check(caller)
+    shown = {kind for kind in kinds or _KINDS if requirement_of_kind(kind).is_met(caller)}
 
-    @classmethod
-    def of(cls, context: Context, asset: str | None, kinds: Sequence[str] | None) -> "_View":
-        """Raises FlagRequiredError and PermissionRequiredError for a kind that is asked for."""
-        caller = context.caller
-        for kind in kinds or ():
-            requirement_of_kind(kind).check(caller)
-        asked = _KINDS if kinds is None else kinds
-        return cls(
-            caller,
-            frozenset(kind for kind in asked if requirement_of_kind(kind).is_met(caller)),
-            asset,
-        )
-
-    def shows(self, event: ChangeEvent) -> bool:
-        """Return whether the follower gets an event."""
+    def shows(event: ChangeEvent) -> bool:
         if event.operation == "reset":
-            return event.kind is None or event.kind in self.kinds
-        if event.kind not in self.kinds:
+            return event.kind is None or event.kind in shown
+        if event.kind not in shown:
             return False
         if event.asset_id is None:
-            return self.asset is None
-        return self.asset in (None, event.asset_id) and self.caller.scope.allows(event.asset_id)
+            return asset is None
+        return asset in (None, event.asset_id) and caller.scope.allows(event.asset_id)
+
+    return shows
 
 
 def _to_change(event: ChangeEvent, epoch: bytes) -> Change:
     cursor = str(ChangeCursor(epoch, event.position))
     at = DateTime(event.at.isoformat())
     return Change(cursor, event.operation, event.kind, event.record_id, event.asset_id, at)
-
-
-def _to_progress(cursor: ChangeCursor) -> Change:
-    at = DateTime(cursor.position.time.as_datetime().isoformat())
-    return Change(str(cursor), "progress", None, None, None, at)
 
 
 def get_record_node_id(parent: strawberry.Parent[Any]) -> str | None:
