@@ -296,6 +296,8 @@ MAX_LATITUDE = 85.0
 """Beyond it web maps end, and zoom says nothing."""
 MAX_LONGITUDE = 180.0
 MAX_ZOOM = 24.0
+METRES_PER_PIXEL = 156_543.03392
+"""A pixel of a web map has this size at the equator, at zoom 0."""
 
 # A quote within a text has a backslash in front of it, so this begins no text.
 _START = b'{"type":"Georeference",'

@@ -4,7 +4,8 @@ The pool of processes for drawings runs this module, which a gateway does not im
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from shapely import MultiPolygon, Polygon
 from shapely.geometry.base import BaseGeometry
 
-from parsing.drawing import FEET_PER_METRE, AreaGeometry, Coordinates
+from parsing.drawing import FEET_PER_METRE, AreaGeometry, Coordinate, Coordinates
 from parsing.errors import DocumentRejectedError, InvalidMarkupError
 from parsing.geo.projection import ECCENTRICITY_SQUARED, SEMI_MAJOR_METRES
 from parsing.svg.floor_plan import CURVE_TOLERANCE_FEET
@@ -23,15 +24,13 @@ from parsing.svg.outlines import signed_area, trace_shape
 from parsing.svg.transforms import parse_transform
 from resolvers.drawings import drawing_levels
 from resolvers.plans.shapes import TooManyRingsError, to_shape
-from storage.catalog import Georeference
+from storage.catalog import METRES_PER_PIXEL, Georeference
 
 # Positions of a drawing in degrees of WGS 84.
 #
 # docs/decisions/parsing/markup.md says how large a drawing is, and which way it is turned.
 
 
-METRES_PER_PIXEL: Final = 156_543.03392
-"""A pixel of a web map has this size at the equator, at zoom 0."""
 DECIMALS: Final = 7
 """Degrees have so many, as RFC 7946 (section 11.2) advises: a centimetre."""
 MAX_METRES: Final = 50_000.0
@@ -51,10 +50,13 @@ class DrawingPlacement(NamedTuple):
     center_x: float
     center_y: float
 
-    @property
-    def max_units(self) -> float:
-        """The distance from the centre, in units of the drawing, that a position may have."""
-        return MAX_METRES * FEET_PER_METRE / self.feet_per_unit
+    def has_near(self, positions: Iterable[Coordinate]) -> bool:
+        """Return whether no position is too far from the centre of the drawing."""
+        limit = MAX_METRES * FEET_PER_METRE / self.feet_per_unit
+        return all(
+            abs(x - self.center_x) <= limit and abs(y - self.center_y) <= limit
+            for x, y in positions
+        )
 
     def to_degrees(self, positions: Positions) -> Positions:
         """Return the longitudes and latitudes of positions of the drawing.
@@ -406,13 +408,7 @@ class _FeatureBuilder:
                 f"the shapes have over {MAX_POSITIONS:,} positions; ask for one level"
             )
         rings = [tuple(map(matrix.apply, line.points)) for line in lines]
-        placement, limit = self._placement, self._placement.max_units
-        is_near = all(
-            abs(x - placement.center_x) <= limit and abs(y - placement.center_y) <= limit
-            for ring in rings
-            for x, y in ring
-        )
-        return rings if is_near else []
+        return rings if self._placement.has_near(chain(*rings)) else []
 
     def _to_geojson(self, areas: Sequence[Area]) -> list[str | None]:
         """Return areas in degrees: valid, and the right-hand rule holds (RFC 7946, 3.1.6)."""

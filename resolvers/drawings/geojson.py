@@ -294,14 +294,9 @@ def _describe_locations(drawn: "DrawnFeatures", records: _Records) -> Iterator[d
 
     from resolvers.drawings.drawn_features import DECIMALS
 
-    limit, placement = drawn.placement.max_units, drawn.placement
-    near = [
-        each
-        for each in records.locations
-        if abs(each.x - placement.center_x) <= limit and abs(each.y - placement.center_y) <= limit
-    ]
+    near = [each for each in records.locations if drawn.placement.has_near([(each.x, each.y)])]
     positions = np.array([(each.x, each.y) for each in near], dtype=np.float64).reshape(-1, 2)
-    degrees = np.round(placement.to_degrees(positions), DECIMALS).tolist()
+    degrees = np.round(drawn.placement.to_degrees(positions), DECIMALS).tolist()
     for location, position in zip(near, degrees, strict=True):
         yield {
             "type": "Feature",

@@ -14,6 +14,7 @@ import shapely
 from numpy.typing import NDArray
 
 from parsing.drawing import (
+    FEET_PER_METRE,
     AreaGeometry,
     Coordinate,
     Coordinates,
@@ -32,6 +33,7 @@ from parsing.svg.unit_map import UnitMapWriter
 from resolvers.plans import tag_classification as tagging
 from resolvers.plans.translation import TranslatedPlan
 from routing.plan import ConnectorKind, SpaceKind
+from storage.catalog import METRES_PER_PIXEL
 
 MAX_DISTANCE_FEET: Final = 3.0
 """A door farther than this from all walls stands in none."""
@@ -220,9 +222,6 @@ PLAN_PER_WALL: Final = 900
 DOOR_PER_WALL: Final = 1.3
 DOOR_FEET: Final = 3.0
 """Length of a door whose plan says none."""
-METRES_PER_PIXEL: Final = 156_543.03392
-"""A pixel of a web map has this size at the equator, at zoom 0."""
-METRES_PER_FOOT: Final = 0.3048
 
 Attributes = dict[str, str]
 
@@ -260,8 +259,8 @@ def build_parsed_map(translated: TranslatedPlan) -> bytes:
 
 def _find_zoom(latitude: float, feet_per_unit: float) -> float:
     """Return the zoom of a web map at which a unit of the drawing is a pixel."""
-    metres = METRES_PER_PIXEL * math.cos(math.radians(latitude))
-    return round(math.log2(metres / (METRES_PER_FOOT * feet_per_unit)), DECIMALS)
+    feet = METRES_PER_PIXEL * FEET_PER_METRE * math.cos(math.radians(latitude))
+    return round(math.log2(feet / feet_per_unit), DECIMALS)
 
 
 def _list_by_level(
