@@ -194,8 +194,8 @@ def _divide(route: Route, order: Sequence[str]) -> picture_files.RouteOnFloors:
     legs = route.legs
     for index, leg in enumerate(legs):
         if leg.points:
-            line = [(x, y) for x, y in leg.points]
-            add(leg.floor_id, lines=tuple(line))
+            line = tuple((x, y) for x, y in leg.points)
+            add(leg.floor_id, lines=line)
             if index == 0:
                 add(leg.floor_id, start=line[0])
             if index == len(legs) - 1:

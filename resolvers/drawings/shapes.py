@@ -112,7 +112,8 @@ def build_shape(place: PlacedShape) -> Shape:
     """Return a shape from the attributes that the parser has stored."""
     given = place.attributes
     kind = given.get("type")
-    styles = {name: _to_text(given.get(name.replace("_", "-"))) for name in _STYLES}
+    values = {name: given.get(name.replace("_", "-")) for name in _STYLES}
+    styles = {name: None if value is None else str(value) for name, value in values.items()}
     path = build_path(kind, given) if kind in PATH_BY_KIND else None
     return Shape(
         part=place.part,
@@ -165,10 +166,6 @@ _STYLES: Final = (
     "stroke_opacity",
     "opacity",
 )
-
-
-def _to_text(value: Any) -> str | None:
-    return None if value is None else str(value)
 
 
 def _read_number(attributes: Attributes, name: str) -> float:

@@ -195,7 +195,6 @@ class TaskProcess:
                 progress(*outcome)
             is_reusable = outcome.is_reusable
         except (EOFError, ConnectionError) as error:
-            self._process.join(MAX_END_SECONDS)
             raise self._explain_death(task) from error
         finally:
             if not is_reusable:

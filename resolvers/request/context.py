@@ -207,7 +207,9 @@ class DataLoader(Struct, Generic[K, V], eq=False):
             else:
                 batch.keys.update(dict.fromkeys(new))
                 self._batches.update(dict.fromkeys(new, batch))
-                await batch.wait()
+                await batch.ended.wait()
+                if batch.error is not None:
+                    raise batch.error
 
     async def _lead(self, batch: "_LoadBatch[K]") -> None:
         """Load a batch for all its callers, in the task of the first: a new task costs more."""
@@ -241,12 +243,6 @@ class _LoadBatch(Struct, Generic[K], eq=False):
     """Distinct, in the order of their requests."""
     error: Exception | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def wait(self) -> None:
-        """Wait until the caller who loads the batch has ended; raise what loading it raised."""
-        await self.ended.wait()
-        if self.error is not None:
-            raise self.error
 
 
 class ReadLog(Struct, eq=False):
@@ -304,10 +300,6 @@ class ReadLog(Struct, eq=False):
                 self.add(kind.name)
                 return  # it depends on all of the collection
             self.add(kind.name, find_tags(kind, where, scope))
-
-    def add_page(self, source: ListSource, scope: AssetScope, page: Page[Any]) -> None:
-        """Log a read of a page of the records in a scope that match a condition."""
-        self.add(source.kind.name, find_tags(source.kind, source.where, scope), page.keys)
 
     def build_read_set(self) -> ReadSet:
         """Return what was read so far."""
@@ -580,11 +572,11 @@ class Context(Struct, frozen=True, eq=False):
         """
         list_id = (kind.name, pages.filters)
         page_request = pages.parse_for_list(list_id)
-        scope, source = self.caller.scope, ListSource(kind, where)
+        scope = self.caller.scope
         page = await self._store.list_page(kind, scope, where, page_request)
-        self.reads.add_page(source, scope, page)
+        self.reads.add(kind.name, find_tags(kind, where, scope), page.keys)
         self.budget.count_read(len(page.data))
-        return page.of_list(list_id, source)
+        return page.of_list(list_id, ListSource(kind, where))
 
     async def count_pages(self, pages: Sequence[Page[Any]]) -> list[int | None]:
         """Return the number of visible records in each page's list, up to MAX_TOTAL_COUNT.
