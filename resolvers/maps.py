@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Annotated, Any, NamedTuple, NewType, TypeAlias, TypeVar
+from typing import Annotated, NamedTuple, NewType, TypeAlias, TypeVar
 from urllib.parse import quote
 
 import orjson
@@ -50,41 +50,6 @@ MAX_REPORTS_PER_COMMAND = 20
 """Reports on floor plans in one command: a report may have a megabyte."""
 MAX_NETWORKS_LOADED = 20
 """Networks of one request that are loaded to say whether they can be: some 20 ms each, once."""
-
-
-async def load_routing_states(context: Context, map_ids: Sequence[str]) -> list[RoutingState]:
-    """Return whether each map is routable; a map that is not visible is not.
-
-    Of a few maps, the networks are loaded to know; of more, what is recorded has to do.
-    """
-
-    async def load(map_ids: list[str]) -> Sequence[RoutingState]:
-        database = context.log_keys(MAPS, map_ids).database
-        states = await networks.load_routing_states(database, context.caller.scope, map_ids)
-        if len(states) <= MAX_NETWORKS_LOADED and context.routable_map_cache is not None:
-            for map_id, state in states.items():
-                if state.is_routable and await context.load_whole_map(map_id) is None:
-                    states[map_id] = networks.UNLOADABLE
-        return [states.get(map_id, RoutingState()) for map_id in map_ids]
-
-    return await context.get_loader("routing", load).load(map_ids)
-
-
-async def load_routing_reports(
-    context: Context, map_ids: Sequence[str]
-) -> list[dict[str, Any] | None]:
-    """Return the report of each map's last processing; None without one, or if not visible."""
-    sizes: list[int] = []
-
-    async def load(map_ids: list[str]) -> Sequence[dict[str, Any] | None]:
-        database = context.log_keys(MAPS, map_ids).database
-        reports = await networks.load_routing_reports(database, context.caller.scope, map_ids)
-        sizes.append(len(orjson.dumps(reports)))
-        context.budget.check_least(sum(sizes))
-        return [reports.get(map_id) for map_id in map_ids]
-
-    loader = context.get_loader("routing reports", load, MAX_REPORTS_PER_COMMAND)
-    return await loader.load(map_ids)
 
 
 async def load_closures(context: Context, map_ids: Sequence[str]) -> list[Closures]:
@@ -280,7 +245,19 @@ async def list_maps_of_unit(
 @batch_resolver
 async def load_routing_of_map(parents: Sequence[Map], info: Info) -> list[RoutingState]:
     """Get whether a map is routable, and if it no longer is, why."""
-    return await load_routing_states(info.context, [parent.id for parent in parents])
+    context = info.context
+
+    async def load(map_ids: list[str]) -> Sequence[RoutingState]:
+        database = context.log_keys(MAPS, map_ids).database
+        states = await networks.load_routing_states(database, context.caller.scope, map_ids)
+        # Of a few maps, the networks are loaded to know; of more, what is recorded has to do.
+        if len(states) <= MAX_NETWORKS_LOADED and context.routable_map_cache is not None:
+            for map_id, state in states.items():
+                if state.is_routable and await context.load_whole_map(map_id) is None:
+                    states[map_id] = networks.UNLOADABLE
+        return [states.get(map_id, RoutingState()) for map_id in map_ids]
+
+    return await context.get_loader("routing", load).load([parent.id for parent in parents])
 
 
 @batch_resolver
@@ -290,8 +267,17 @@ async def load_routing_report_of_map(parents: Sequence[Map], info: Info) -> list
     It says what is wrong with the map's floor plan, where, and what to do. Null for a map that has
     not been processed.
     """
-    reports = await load_routing_reports(info.context, [parent.id for parent in parents])
-    return [None if report is None else JSON(report) for report in reports]
+    context, sizes = info.context, list[int]()
+
+    async def load(map_ids: list[str]) -> Sequence[JSON | None]:
+        database = context.log_keys(MAPS, map_ids).database
+        reports = await networks.load_routing_reports(database, context.caller.scope, map_ids)
+        sizes.append(len(orjson.dumps(reports)))
+        context.budget.check_least(sum(sizes))
+        return [JSON(reports[map_id]) if map_id in reports else None for map_id in map_ids]
+
+    loader = context.get_loader("routing reports", load, MAX_REPORTS_PER_COMMAND)
+    return await loader.load([parent.id for parent in parents])
 
 
 T = TypeVar("T")

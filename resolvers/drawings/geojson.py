@@ -10,12 +10,7 @@ import strawberry
 from resolvers.directory import load_floors
 from resolvers.drawings.drawing_levels import HIT_AREA, LEVEL, UNIT, ShownFloor
 from resolvers.locations import get_unit_id
-from resolvers.maps import (
-    load_drawing,
-    load_drawing_digests,
-    load_stored_drawings,
-    process_drawing,
-)
+from resolvers.maps import load_drawing, load_stored_drawings, process_drawing
 from resolvers.request.caller import READ_ATTRIBUTES, READ_LOCATIONS
 from resolvers.request.context import (
     MAX_KEYS_PER_COMMAND,
@@ -109,7 +104,7 @@ async def get_geojson_of_map(
         floor_ids=[*floors],
         level=level,
     )
-    drawn = await _draw(context, parent, draw)
+    drawn = await _draw(context, parent, drawing.digest, draw)
     chosen = [shown for shown in drawn.levels if level is None or shown.is_called(level)]
     if not chosen and level is not None:
         raise InvalidInputError(
@@ -144,9 +139,8 @@ def _require_georeference(unit_map: catalog.Map, drawing: StoredDrawing) -> cata
 
 
 async def _draw(
-    context: Context, unit_map: catalog.Map, draw: "partial[DrawnFeatures]"
+    context: Context, unit_map: catalog.Map, digest: str, draw: "partial[DrawnFeatures]"
 ) -> "DrawnFeatures":
-    [digest] = await load_drawing_digests(context, [unit_map.id])
     keywords = draw.keywords | {"floor_ids": tuple(draw.keywords["floor_ids"])}
     key = (digest, *keywords.values())
     drawn = _drawn.get(key)

@@ -3,7 +3,7 @@
 Runs in a process of its own, which imports this module.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import orjson
@@ -87,8 +87,8 @@ def make_picture(content: bytes, request: PictureRequest) -> PictureFile:
 
 def _choose_level(document: Element, request: PictureRequest) -> ShownFloor | None:
     elements = [*iter_level_elements(document["elements"])]
-    order = [*request.floor_names]
-    levels = find_floors(elements, order)
+    ranks = {floor_id: rank for rank, floor_id in enumerate(request.floor_names)}
+    levels = find_floors(elements, ranks)
     chosen = levels
     if request.level is not None:
         chosen = [shown for shown in levels if shown.is_called(request.level)]
@@ -105,8 +105,8 @@ def _choose_level(document: Element, request: PictureRequest) -> ShownFloor | No
         chosen = [shown for shown in chosen if shown.uid in uids] or chosen
     first = request.route.first_floor_id if request.route else None
     on_route = [shown for shown in chosen if shown.floor_id == first] if first else []
-    return min(on_route or chosen, key=lambda shown: _rank(shown, order), default=None)
 
+    def rank(shown: ShownFloor) -> int:
+        return ranks.get(shown.floor_id or "", len(ranks))
 
-def _rank(shown: ShownFloor, order: Sequence[str]) -> int:
-    return order.index(shown.floor_id) if shown.floor_id in order else len(order)
+    return min(on_route or chosen, key=rank, default=None)
