@@ -239,24 +239,15 @@ async def set_closures(
 
 
 async def change_closures(
-    context: Context, map_id: str, edit: Callable[[Closures], Closures]
+    context: Context,
+    map_id: str,
+    edit: Callable[[Closures], Closures],
+    attempts: int = MAX_ATTEMPTS,
 ) -> Closures:
     """Replace what is closed on a map by what `edit` makes of it, and return that.
 
     Raises NotFoundError, InvalidInputError.
     """
-    for attempt in range(MAX_ATTEMPTS):
-        try:
-            return await _change_closures(context, map_id, edit)
-        except NetworkOutdatedError:  # published since it was loaded
-            if attempt == MAX_ATTEMPTS - 1:
-                raise
-    raise AssertionError
-
-
-async def _change_closures(
-    context: Context, map_id: str, edit: Callable[[Closures], Closures]
-) -> Closures:
     store, scope = context.bypass_caches(), context.caller.scope
     unit_map = await store.load_record(MAPS, scope, map_id)
     if unit_map is None:
@@ -271,9 +262,15 @@ async def _change_closures(
         _check_closures(map_id, parts if routable else None, before, after)
         return after
 
-    written = await closures.set_closures(
-        store.database, map_id, change, context.origin, context.bind_precondition(), parts, digest
-    )
+    origin, check = context.origin, context.bind_precondition()
+    try:
+        written = await closures.set_closures(
+            store.database, map_id, change, origin, check, parts, digest
+        )
+    except NetworkOutdatedError:  # published since it was loaded
+        if attempts == 1:
+            raise
+        return await change_closures(context, map_id, edit, attempts - 1)
     if written is None:
         raise NotFoundError
     return written
