@@ -132,9 +132,10 @@ async def find_nearest_locations(
     avoid: distances.Avoid = None,
 ) -> list[NearLocation]:
     """List the nearest locations by walking time, nearest first; `tags` filters them."""
-    count = DEFAULT_NEAREST if limit is None else limit
-    search = await start_search(info.context, parent, source, mode or TravelMode.FOOT, avoid)
-    return await list_nearest(info.context, search, tags, count)
+    options = _Options(tags, limit, mode, avoid)
+    [found] = await _find_nearest(info.context, parent, [("from", source)], options)
+    [locations] = await load_near_locations(info.context, [found.found])
+    return locations
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,18 +152,6 @@ class Search:
         """The waypoint for routing."""
         [start] = distances.to_waypoint_refs(self.router, self.unit_map, [self.waypoint])
         return start
-
-
-async def start_search(
-    context: Context,
-    unit_map: Map,
-    source: distances.WaypointInput,
-    mode: TravelMode,
-    avoid: Collection[str] | None = None,
-) -> Search:
-    """Complete the waypoint that a search starts from. Raises InvalidInputError."""
-    [search] = await start_searches(context, unit_map, [("from", source)], mode, avoid)
-    return search
 
 
 async def start_searches(
@@ -183,19 +172,6 @@ async def start_searches(
     return [Search(unit_map, routable.router, waypoint, mode) for waypoint in waypoints]
 
 
-async def list_nearest(
-    context: Context,
-    search: Search,
-    tags: str | None,
-    limit: int,
-    max_seconds: float = math.inf,
-) -> list[NearLocation]:
-    """Return the nearest locations with these tags, none of them farther than `max_seconds`."""
-    [nearest] = await find_nearest_from_each(context, [search], tags, limit, max_seconds)
-    [locations] = await load_near_locations(context, [nearest])
-    return locations
-
-
 async def find_nearest_from_each(
     context: Context,
     searches: Sequence[Search],
@@ -207,7 +183,7 @@ async def find_nearest_from_each(
 ) -> list[list[NearestLocation]]:
     """Find the nearest locations of each search of one map, by one mode, in one computation.
 
-    With `of_units` only those that stand for units.
+    None is farther than `max_seconds`. With `of_units` only those that stand for units.
     """
     router, unit_map, mode = searches[0].router, searches[0].unit_map, searches[0].mode
     candidates = await find_matching_ids(
@@ -541,7 +517,8 @@ async def find_reachable(
     avoid: distances.Avoid = None,
 ) -> Reachable:
     """Find what is within some minutes of a waypoint: locations, units and areas."""
-    search = await start_search(info.context, parent, source, mode or TravelMode.FOOT, avoid)
+    travel_mode, named_inputs = mode or TravelMode.FOOT, [("from", source)]
+    [search] = await start_searches(info.context, parent, named_inputs, travel_mode, avoid)
     return Reachable(search, minutes)
 
 
@@ -553,7 +530,11 @@ async def list_reachable_locations(
 ) -> list[NearLocation]:
     """List the locations within reach, nearest first; `tags` filters them."""
     count = DEFAULT_REACHABLE if limit is None else limit
-    return await list_nearest(info.context, parent.search, tags, count, 60 * parent.minutes)
+    found = await find_nearest_from_each(
+        info.context, [parent.search], tags, count, 60 * parent.minutes
+    )
+    [locations] = await load_near_locations(info.context, found)
+    return locations
 
 
 async def list_reachable_units(
