@@ -122,40 +122,21 @@ PATH: Final = Appearance(PaintLayer.PATH, "#e9e1cf", 4.0)
 WALL: Final = Appearance(PaintLayer.BARRIER, WALL_COLOUR)
 DOOR: Final = Appearance(PaintLayer.DOOR, DOOR_COLOUR)
 
-_FOOD: Final = frozenset({"restaurant", "cafe", "fast_food", "food_court", "bar", "pub"})
-_HEALTH: Final = frozenset({"hospital", "clinic", "doctors", "dentist", "pharmacy"})
+_FOOD: Final = ("restaurant", "cafe", "fast_food", "food_court", "bar", "pub")
+_HEALTH: Final = ("hospital", "clinic", "doctors", "dentist", "pharmacy")
+_TEACHING: Final = ("class", "classroom", "lecture", "auditorium", "library")
+_WASHING: Final = ("toilet", "toilets", "shower", "bathroom", "restroom")
 ROOM_COLOURS: Final[tuple[tuple[tuple[tagging.TagMatcher, ...], str], ...]] = (
-    (
-        (
-            tagging.TagMatcher(
-                "room", frozenset({"toilet", "toilets", "shower", "bathroom", "restroom"})
-            ),
-            tagging.TagMatcher("amenity", frozenset({"toilets", "shower"})),
-        ),
-        "#cde3ec",
-    ),
-    (
-        (tagging.TagMatcher("amenity", _FOOD), tagging.TagMatcher("room", frozenset({"kitchen"}))),
-        "#f7d9bd",
-    ),
-    ((tagging.TagMatcher("healthcare"), tagging.TagMatcher("amenity", _HEALTH)), "#f3d3d3"),
-    ((tagging.TagMatcher("shop"),), "#f5e6ae"),
-    (
-        (
-            tagging.TagMatcher(
-                "room", frozenset({"class", "classroom", "lecture", "auditorium", "library"})
-            ),
-        ),
-        "#dbe8cf",
-    ),
-    ((tagging.TagMatcher("office"), tagging.TagMatcher("room", frozenset({"office"}))), "#dbe2f0"),
+    ((tagging.tag("room", *_WASHING), tagging.tag("amenity", "toilets", "shower")), "#cde3ec"),
+    ((tagging.tag("amenity", *_FOOD), tagging.tag("room", "kitchen")), "#f7d9bd"),
+    ((tagging.tag("healthcare"), tagging.tag("amenity", *_HEALTH)), "#f3d3d3"),
+    ((tagging.tag("shop"),), "#f5e6ae"),
+    ((tagging.tag("room", *_TEACHING),), "#dbe8cf"),
+    ((tagging.tag("office"), tagging.tag("room", "office")), "#dbe2f0"),
     (tagging.CLOSED_ROOM_MATCHERS, CLOSED_ROOM_COLOUR),
 )
 """The first of these that matches the tags of a room."""
-WATER: Final = (
-    tagging.TagMatcher("natural", frozenset({"water"})),
-    tagging.TagMatcher("leisure", frozenset({"swimming_pool"})),
-)
+WATER: Final = (tagging.tag("natural", "water"), tagging.tag("leisure", "swimming_pool"))
 CONNECTOR_COLOURS: Final = {
     ConnectorKind.ELEVATOR: "#b9b3dc",
     ConnectorKind.STEPS: "#d2cdea",

@@ -58,33 +58,35 @@ class TagMatcher(NamedTuple):
         return value not in (None, "no") and value not in VACANT_VALUES
 
 
+def tag(key: str, *values: str) -> TagMatcher:
+    """Return what matches a tag with one of these values, or as `TagMatcher` says without any."""
+    return TagMatcher(key, frozenset(values))
+
+
 PLATFORM_MATCHERS: Final = tuple(
-    TagMatcher(key, frozenset({"platform"})) for key in ("railway", "public_transport", "highway")
+    tag(key, "platform") for key in ("railway", "public_transport", "highway")
 )
 DOOR_MATCHERS: Final = (
-    TagMatcher("entrance"),
-    TagMatcher("indoor", frozenset({"door"})),
-    TagMatcher("barrier", frozenset({"door", "sliding_door", "turnstile"})),
-    TagMatcher("osmAG:type", frozenset({"passage"})),
+    tag("entrance"),
+    tag("indoor", "door"),
+    tag("barrier", "door", "sliding_door", "turnstile"),
+    tag("osmAG:type", "passage"),
 )
 CLOSED_ROOM_MATCHERS: Final = (
-    TagMatcher("access", frozenset({"no"})),
-    TagMatcher(
-        "room",
-        frozenset({"duct", "electrical", "mechanical", "shaft", "technical", "utility", "void"}),
-    ),
+    tag("access", "no"),
+    tag("room", "duct", "electrical", "mechanical", "shaft", "technical", "utility", "void"),
 )
 """Rooms that people do not enter, for which no door is expected."""
 CONNECTOR_MATCHERS: Final[tuple[tuple[TagMatcher, ConnectorKind], ...]] = (
-    (TagMatcher("conveying"), ConnectorKind.ESCALATOR),
-    (TagMatcher("highway", frozenset({"elevator"})), ConnectorKind.ELEVATOR),
-    (TagMatcher("elevator", frozenset({"yes"})), ConnectorKind.ELEVATOR),
-    (TagMatcher("room", frozenset({"elevator"})), ConnectorKind.ELEVATOR),
-    (TagMatcher("highway", frozenset({"steps"})), ConnectorKind.STEPS),
-    (TagMatcher("area:highway", frozenset({"steps"})), ConnectorKind.STEPS),
-    (TagMatcher("stairs"), ConnectorKind.STEPS),
-    (TagMatcher("room", frozenset({"stairs", "staircase"})), ConnectorKind.STEPS),
-    (TagMatcher("ramp"), ConnectorKind.RAMP),
+    (tag("conveying"), ConnectorKind.ESCALATOR),
+    (tag("highway", "elevator"), ConnectorKind.ELEVATOR),
+    (tag("elevator", "yes"), ConnectorKind.ELEVATOR),
+    (tag("room", "elevator"), ConnectorKind.ELEVATOR),
+    (tag("highway", "steps"), ConnectorKind.STEPS),
+    (tag("area:highway", "steps"), ConnectorKind.STEPS),
+    (tag("stairs"), ConnectorKind.STEPS),
+    (tag("room", "stairs", "staircase"), ConnectorKind.STEPS),
+    (tag("ramp"), ConnectorKind.RAMP),
 )
 CONNECTOR_NAMES: Final[Mapping[str, ConnectorKind]] = {
     **dict.fromkeys(
@@ -102,45 +104,37 @@ CONNECTOR_NAMES: Final[Mapping[str, ConnectorKind]] = {
 }  # fmt: skip
 """Rooms that are drawn on several levels and have no other tag may have these names."""
 BARRIER_MATCHERS: Final = (
-    TagMatcher("indoor", frozenset({"wall", "column", "pillar"})),
-    TagMatcher("barrier"),
-    TagMatcher("leisure", frozenset({"swimming_pool"})),
-    TagMatcher("natural", frozenset({"water"})),
+    tag("indoor", "wall", "column", "pillar"),
+    tag("barrier"),
+    tag("leisure", "swimming_pool"),
+    tag("natural", "water"),
 )
-PASSABLE_MATCHER: Final = TagMatcher(
-    "barrier", frozenset({"entrance", "gate", "kerb", "swing_gate"})
-)
+PASSABLE_MATCHER: Final = tag("barrier", "entrance", "gate", "kerb", "swing_gate")
 POINT_OF_INTEREST_MATCHERS: Final = (
     *(
-        TagMatcher(key)
+        tag(key)
         for key in (
             "amenity", "shop", "leisure", "office", "tourism", "healthcare", "craft", "club",
             "emergency", "attraction", "vending", "information", "occupant",
         )
     ),
-    TagMatcher("room", frozenset({"toilets", "shower"})),
-    TagMatcher("railway", frozenset({"platform"})),
-    TagMatcher("public_transport", frozenset({"platform"})),
+    tag("room", "toilets", "shower"),
+    tag("railway", "platform"),
+    tag("public_transport", "platform"),
 )  # fmt: skip
 PRIVATE_VALUES: Final = frozenset({"private", "no"})
 LOCKED_MATCHERS: Final = (
-    TagMatcher("access", frozenset({"no"})),
-    TagMatcher("foot", frozenset({"no"})),
-    TagMatcher("locked", frozenset({"yes"})),
-    TagMatcher("entrance", frozenset({"emergency"})),
+    tag("access", "no"),
+    tag("foot", "no"),
+    tag("locked", "yes"),
+    tag("entrance", "emergency"),
 )
 OUT_OF_SERVICE_MATCHERS: Final = (
-    TagMatcher("access", frozenset({"no"})),
-    TagMatcher("disused", frozenset({"yes"})),
-    TagMatcher(
-        "operational_status", frozenset({"broken", "closed", "out_of_order", "out_of_service"})
-    ),
+    tag("access", "no"),
+    tag("disused", "yes"),
+    tag("operational_status", "broken", "closed", "out_of_order", "out_of_service"),
 )
-OUTDOORS_MATCHERS: Final = (
-    TagMatcher("indoor", frozenset({"no"})),
-    TagMatcher("outdoor", frozenset({"yes"})),
-    TagMatcher("location", frozenset({"outdoor"})),
-)
+OUTDOORS_MATCHERS: Final = (tag("indoor", "no"), tag("outdoor", "yes"), tag("location", "outdoor"))
 WHEELCHAIR_ACCESS: Final = {"yes": True, "designated": True, "limited": True, "no": False}
 WIDTH_KEYS: Final = ("width", "door:width", "maxwidth:physical")
 
