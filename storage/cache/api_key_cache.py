@@ -21,73 +21,8 @@ from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import driver
 from storage.mongo.tasks import run_in_background
 
-# The digests of all API keys that are not revoked, read at once.
-#
-# They tell whether a key exists without one read of the database for each key that is asked for.
-
-
 REREAD_SECONDS = 1.0
-"""While changes might go unnoticed, and however often keys change."""
-
-
-class _Reading(NamedTuple):
-    digests: frozenset[KeyDigest]
-    snapshot: ChangeSnapshot | None
-    read_at: float
-
-
-class KeyDigests:
-    """Look up digests; a key that was created within the last second may be missing."""
-
-    def __init__(self, database: driver.Database, feed: ChangeFeed) -> None:
-        self._database = database
-        self._feed = feed
-        self._last = _Reading(frozenset(), None, float("-inf"))
-        self._reading: asyncio.Task[None] | None = None
-
-    async def contain(self, digest: KeyDigest) -> bool:
-        """Return whether a key has this digest. Raises UnavailableError."""
-        if not self._is_current(self._last):
-            await self.refresh()
-        return digest in self._last.digests
-
-    async def refresh(self) -> None:
-        """Read all digests. Raises UnavailableError."""
-        await asyncio.shield(self._start_reading())
-
-    def contained(self, digest: KeyDigest) -> bool:
-        """Return whether a key had this digest when they were last read, without waiting.
-
-        Start to read them again if that was too long ago.
-        """
-        if not self._is_current(self._last):
-            self._start_reading()
-        return digest in self._last.digests
-
-    def _start_reading(self) -> asyncio.Task[None]:
-        if self._reading is None:  # concurrent requests share one read
-            self._reading = asyncio.create_task(self._read())
-            # Its error is for those who wait for it, if anybody does.
-            self._reading.add_done_callback(lambda task: task.cancelled() or task.exception())
-        return self._reading
-
-    def _is_current(self, reading: _Reading) -> bool:
-        if time.monotonic() - reading.read_at < REREAD_SECONDS:
-            return True
-        before, now = reading.snapshot, self._feed.take_snapshot()
-        if before is None or now is None:
-            return False
-        return is_unchanged_since(before, now, whole(api_keys.KEYS_COLLECTION))
-
-    async def _read(self) -> None:
-        try:
-            snapshot = self._feed.take_snapshot()  # before the read: a change during it counts
-            digests = await api_keys.list_digests(self._database)
-            self._last = _Reading(digests, snapshot, time.monotonic())
-        finally:
-            self._reading = None
-
-
+"""All digests are read so often while changes might go unnoticed, and however often keys change."""
 FLUSH_INTERVAL_SECONDS = 5.0
 MAX_KEYS = 10_000
 
@@ -97,6 +32,17 @@ class AuthenticatedKey(NamedTuple):
 
     record: ApiKey
     digest: KeyDigest
+
+
+class _Reading(NamedTuple):
+    """The digests of all API keys that are not revoked, read at once.
+
+    They tell whether a key exists without a read of the database for each key that is asked for.
+    """
+
+    digests: frozenset[KeyDigest]
+    snapshot: ChangeSnapshot | None
+    read_at: float
 
 
 class ApiKeyCache:
@@ -112,12 +58,20 @@ class ApiKeyCache:
         self._records: Cache[KeyDigest, ApiKey | None] = Cache(
             max_entries=MAX_KEYS, feed=feed, name="keys"
         )
-        self._digests = KeyDigests(database, feed)
+        self._last_reading = _Reading(frozenset(), None, float("-inf"))
+        self._reading: asyncio.Task[None] | None = None
         self._last_uses: dict[str, datetime] = {}
 
     async def is_stored(self, key: str) -> bool:
-        """Return whether a key exists, without a read for each. Raises UnavailableError."""
-        return api_keys.is_well_formed(key) and await self._digests.contain(api_keys.hash_key(key))
+        """Return whether a key exists, without a read for each. Raises UnavailableError.
+
+        A key that was created within the last second may be missing.
+        """
+        if not api_keys.is_well_formed(key):
+            return False
+        if not self._has_current_digests():
+            await asyncio.shield(self._start_reading())
+        return api_keys.hash_key(key) in self._last_reading.digests
 
     async def get_valid_key(self, key: str) -> ApiKey | None:
         """Return the record of a key if it is valid now, else None. Raises UnavailableError."""
@@ -141,7 +95,11 @@ class ApiKeyCache:
         Any other key starts the next look: while requests with invented keys arrive, valid keys are
         known before their first request.
         """
-        return self._records.peek(digest, None) is not None or self._digests.contained(digest)
+        if self._records.peek(digest, None) is not None:
+            return True
+        if not self._has_current_digests():
+            self._start_reading()
+        return digest in self._last_reading.digests
 
     def find_key_id(self, key: str) -> str | None:
         """Return the id of a key that a request has had, valid or not, without waiting."""
@@ -166,13 +124,36 @@ class ApiKeyCache:
         All keys are known from the beginning, or later if MongoDB cannot be read then.
         """
         with contextlib.suppress(UnavailableError):
-            await self._digests.refresh()
+            await asyncio.shield(self._start_reading())
         try:
             async with run_in_background(self._flush_periodically()):
                 yield self
         finally:
             with contextlib.suppress(driver.PyMongoError, UnavailableError):
                 await self._flush_last_uses()
+
+    def _start_reading(self) -> asyncio.Task[None]:
+        if self._reading is None:  # concurrent requests share one read
+            self._reading = asyncio.create_task(self._read_digests())
+            # Its error is for those who wait for it, if anybody does.
+            self._reading.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return self._reading
+
+    def _has_current_digests(self) -> bool:
+        if time.monotonic() - self._last_reading.read_at < REREAD_SECONDS:
+            return True
+        before, now = self._last_reading.snapshot, self._feed.take_snapshot()
+        if before is None or now is None:
+            return False
+        return is_unchanged_since(before, now, whole(api_keys.KEYS_COLLECTION))
+
+    async def _read_digests(self) -> None:
+        try:
+            snapshot = self._feed.take_snapshot()  # before the read: a change during it counts
+            digests = await api_keys.list_digests(self._database)
+            self._last_reading = _Reading(digests, snapshot, time.monotonic())
+        finally:
+            self._reading = None
 
     async def _get_or_load(self, digest: KeyDigest) -> ApiKey | None:
         cached = self._records.get(digest, MISSING)
