@@ -253,7 +253,8 @@ async def change_closures(
     if unit_map is None:
         raise NotFoundError
     digest = await find_network_digest(store.database, scope, map_id)
-    routable = await context.load_archive(digest, map_id) if digest else None
+    cache = context.routable_map_cache
+    routable = await cache.get_or_load(digest, map_id) if cache and digest else None
     scale = unit_map.feet_per_unit or 1.0
     parts = await run_in_thread(list_parts, routable.router, scale) if routable else []
 

@@ -489,19 +489,14 @@ class Store:
         self, kind: RecordType[R], scope: AssetScope, where: Document, page_request: PageRequest
     ) -> Page[R]:
         """Return a page of the visible records that match `where`, in the order of the request."""
-        documents = await self._find_page(kind, scope, where, page_request)
-        return await build_page(kind, documents, page_request)
-
-    async def _find_page(
-        self, kind: RecordType[Any], scope: AssetScope, where: Document, page_request: PageRequest
-    ) -> list[Document]:
-        """Return the documents of a page; a bookmark saves most of the skipping."""
         skip, order, after = page_request.skip, page_request.order, page_request.after
         if self._bookmarks is not None and after is None and order == BY_KEY:
+            # A bookmark saves most of the skipping.
             key, skip = await self._find_start(self._bookmarks, kind, scope, where, skip)
             where = where if key is None else both(where, {"_id": {"$gt": key}})
         limit, fields = page_request.limit, page_request.project(kind.projection)
-        return await ListRead(self, kind, scope, where, fields, limit, skip, order, after).find()
+        read = ListRead(self, kind, scope, where, fields, limit, skip, order, after)
+        return await build_page(kind, await read.find(), page_request)
 
     async def _find_start(
         self,

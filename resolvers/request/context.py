@@ -642,11 +642,6 @@ class Context(Struct, frozen=True, eq=False):
         """Return a visible map as `load_routable_map` does, with all that is closed."""
         return await self._load_restricted_map(map_id, lambda _: Restrictions())
 
-    async def load_archive(self, digest: str, map_id: str) -> RoutableMap | None:
-        """Return the map in an archive; None if it is gone or of another format."""
-        cache = self.routable_map_cache
-        return await cache.get_or_load(digest, map_id) if cache else None
-
     async def prepare_routes(self, map_id: str) -> None:
         """Start building what routes on a map need now."""
         network = await self._find_network(map_id)
