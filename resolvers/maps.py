@@ -43,9 +43,6 @@ from storage.records.kinds import Document
 from storage.records.paging import Page
 from storage.store import StoredDrawing
 
-# Reads of what maps have in addition to their records: networks, closures, drawings.
-
-
 MAX_REPORTS_PER_COMMAND = 20
 """Reports on floor plans in one command: a report may have a megabyte."""
 MAX_NETWORKS_LOADED = 20

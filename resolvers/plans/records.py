@@ -136,16 +136,13 @@ def _find_pair(
 ) -> _CandidatePair | None:
     if unit_id is not None:
         return next((pair for pair in pairs if pair.candidate.unit_id == unit_id), None)
+    point = Point(location.x, location.y)
     nearby = [
         pair
         for pair in pairs
         if pair.candidate.unit_id is None
         and pair.candidate.level == location.level_id
-        and pair.shape.distance(Point(location.x, location.y)) <= _max_distance_feet(pair.shape)
+        # A location lies within an area; points and lines have no inside to be in.
+        and pair.shape.distance(point) <= (0.0 if isinstance(pair.shape, Polygon) else 1.0)
     ]
     return min(nearby, key=lambda pair: pair.shape.area, default=None)
-
-
-def _max_distance_feet(shape: BaseGeometry) -> float:
-    # A location lies within an area; points and lines have no inside to be in.
-    return 0.0 if isinstance(shape, Polygon) else 1.0

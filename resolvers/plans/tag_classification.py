@@ -5,10 +5,10 @@ Features that cross themselves or others so often that no plan is meant are left
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from itertools import pairwise, starmap
+from typing import Final, NamedTuple
 
 import numpy as np
 import shapely
@@ -342,7 +342,8 @@ def find_tangled(shapes: Sequence[Segments]) -> dict[int, Coordinate]:
         one, other = segments[later], segments[earlier]
         crossing = _are_apart(one, other) & _are_apart(other, one)
         later, earlier = later[crossing], earlier[crossing]
-        for own in _group(owners[later]):
+        bounds = np.flatnonzero(np.diff(owners[later], prepend=-1, append=-1)).tolist()
+        for own in starmap(slice, pairwise(bounds)):
             owner = int(owners[later[own][0]])
             count = int(np.count_nonzero(is_kept[owners[earlier[own]]]))
             total, of_owner[owner] = total + count, of_owner[owner] + count
@@ -352,13 +353,6 @@ def find_tangled(shapes: Sequence[Segments]) -> dict[int, Coordinate]:
                 x, y = segments[later[own][0], 0].tolist()
                 tangled[owner] = (x, y)
     return tangled
-
-
-def _group(owners: NDArray[Any]) -> Iterator[slice]:
-    """Yield where each owner stands in an ascending array."""
-    bounds = np.flatnonzero(np.diff(owners, prepend=-1, append=-1)).tolist()
-    for start, end in pairwise(bounds):
-        yield slice(start, end)
 
 
 def _are_apart(segments: Segments, others: Segments) -> NDArray[np.bool_]:

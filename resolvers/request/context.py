@@ -133,9 +133,6 @@ def _too_many_records() -> LimitExceededError:
     )
 
 
-# Batched loading: keys requested in one iteration of the event loop are read together.
-
-
 K = TypeVar("K")
 V = TypeVar("V")
 
