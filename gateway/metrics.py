@@ -103,8 +103,6 @@ NO_OPERATION = "none"
 
 
 class Counters:
-    """The counters of one process."""
-
     def __init__(self) -> None:
         self._requests: dict[tuple[str, int, str], Histogram] = {}
         """Durations by operation, status and code: one look-up counts a request."""
@@ -243,8 +241,10 @@ class SnapshotMemory:
 
     def read(self, slot: int) -> Snapshot:
         """Return the snapshot in a slot; an empty one if there is none."""
-        place, length, _ = self._read_head(slot)
+        place, length, _ = head = self._read_head(slot)
         content = os.pread(self._descriptor, length, _find_offset(slot, place))
+        if head != self._read_head(slot):  # so the place may have been written again meanwhile
+            return self.read(slot)
         return _decoder.decode(content) if content else {}
 
     def _read_head(self, slot: int) -> tuple[int, int, int]:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
@@ -270,6 +271,22 @@ def test_a_snapshot_that_was_not_written_to_its_end_leaves_the_one_before(
         patch.setattr("gateway.metrics.os.pwrite", write_half)
         memory.write(0, admitted(3))
     assert memory.read(0) == admitted(2)
+
+
+def test_a_snapshot_that_is_replaced_while_it_is_read_is_read_again(
+    memory: SnapshotMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.write(0, admitted(1))
+    read, longer = os.pread, iter([admitted(2) | {"connections": {(): n}} for n in range(2)])
+
+    def read_late(descriptor: int, size: int, offset: int) -> bytes:
+        if size == len(msgspec.msgpack.encode(admitted(1))):  # the head is known already
+            for snapshot in longer:
+                memory.write(0, snapshot)
+        return read(descriptor, size, offset)
+
+    monkeypatch.setattr("gateway.metrics.os.pread", read_late)
+    assert memory.read(0) == admitted(2) | {"connections": {(): 1}}
 
 
 def write_half(descriptor: int, content: bytes, offset: int, pwrite: Any = os.pwrite) -> None:
