@@ -17,7 +17,7 @@ from storage.mongo.unavailable import SNAPSHOT_SECONDS, explain_refusals
 from storage.records.kinds import Document
 from storage.routing_inputs import REPROCESS_COMMAND, NetworkLoader, list_stale_networks
 from storage.setup import preparation
-from storage.setup.database import connect_to_database
+from storage.setup.database import open_database
 
 Status: TypeAlias = Literal["ok", "skipped", "warning", "error"]
 FindUnusable: TypeAlias = Callable[[driver.Database], Awaitable[Mapping[str, str]]]
@@ -74,7 +74,7 @@ async def inspect_database(
         if connection.mongo_url is None and not (connection.data_dir / "mongod").is_dir():
             new = "not started yet: the first start creates the database"
             return [Finding("MongoDB", "ok", new)]
-        async with connect_to_database(connection, TIMEOUT_SECONDS) as client:
+        async with open_database(connection, TIMEOUT_SECONDS, changes_nothing=True) as client:
             database = client[connection.database]
             with explain_refusals(database.name), driver.translate_errors():
                 async for finding in _inspect(database, can_load, find_unusable):

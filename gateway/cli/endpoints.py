@@ -107,9 +107,10 @@ def check(paths: tuple[Path, ...], settings: Settings) -> None:
 
     async def find() -> dict[str, str]:
         from gateway.saved_endpoints import find_unusable
-        from storage.setup.database import connect_to_database
+        from storage.setup.database import open_database
 
-        async with connect_to_database(settings.command_connection, TIMEOUT_SECONDS) as client:
+        connection = settings.command_connection
+        async with open_database(connection, TIMEOUT_SECONDS, changes_nothing=True) as client:
             return await find_unusable(client[settings.database], settings.query_limits)
 
     if wrong := asyncio.run(find()):

@@ -25,37 +25,18 @@ async def open_database(
     timeout_seconds: float = 3.0,
     clock: driver.ClusterClock | None = None,
     *,
-    on_server_failure: Callable[[EmbeddedServerError], None] = embedded_mongo.log_failure,
-    observe: driver.Observe = lambda _: None,
-) -> AsyncIterator[driver.Client]:
-    """Connect to MongoDB, starting the embedded one if need be, and prepare the database.
-
-    While it is open, transactions that other processes have left open are ended. Raises
-    EmbeddedServerError, MongoUnusableError and MigrationRunningError.
-    """
-    async with (
-        connect_to_database(settings, timeout_seconds, clock, on_server_failure, observe) as client,
-        run_in_background(end_abandoned_transactions(client)),
-    ):
-        await _insist(settings, partial(_prepare, client[settings.database]))
-        yield client
-
-
-@asynccontextmanager
-async def connect_to_database(
-    settings: ConnectionSettings,
-    timeout_seconds: float,
-    clock: driver.ClusterClock | None = None,
+    changes_nothing: bool = False,
     on_server_failure: Callable[[EmbeddedServerError], None] = embedded_mongo.log_failure,
     observe: driver.Observe = lambda _: None,
 ) -> AsyncIterator[driver.Client]:
     """Connect to MongoDB, starting the embedded one if need be.
 
-    An embedded MongoDB that dies is restarted. Each time that this fails, as on a full disk,
-    `on_server_failure` is called in another thread.
+    Unless it `changes_nothing`, the database is prepared and, while it is open, transactions that
+    other processes have left open are ended. An embedded MongoDB that dies is restarted. Each time
+    that this fails, as on a full disk, `on_server_failure` is called in another thread.
 
     Reads follow `clock`, if other processes share it; `observe` is told of each command. Raises
-    EmbeddedServerError and MongoUnusableError.
+    EmbeddedServerError, MongoUnusableError and MigrationRunningError.
     """
     server = (
         nullcontext(settings.mongo_url)
@@ -67,7 +48,12 @@ async def connect_to_database(
             client = driver.connect(url, settings.driver, timeout_seconds, clock, observe)
         try:
             await _insist(settings, partial(check_requirements, client, PING_TIMEOUT_SECONDS))
-            yield client
+            if changes_nothing:
+                yield client
+                return
+            async with run_in_background(end_abandoned_transactions(client)):
+                await _insist(settings, partial(_prepare, client[settings.database]))
+                yield client
         finally:
             await driver.close(client)
 
