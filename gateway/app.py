@@ -10,7 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Router, WebSocketRoute
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Scope
 
 from gateway import metrics, public_endpoints
 from gateway.authentication import Authenticator, BadKeyThrottle, PresentedKey
@@ -34,7 +34,7 @@ from gateway.saved_endpoints import SavedEndpoints
 from gateway.server.admission import Admission
 from gateway.server.config import Application, SharedMemory
 from gateway.settings import Settings
-from gateway.state import GatewayState, open_state
+from gateway.state import GatewayState, by_label, open_state
 from resolvers.administration.endpoints import MAX_SAVED_TOGETHER
 from resolvers.request import threads
 from resolvers.request.caller import Caller
@@ -162,9 +162,7 @@ class Gateway(Application):
         snapshot: metrics.Snapshot = {
             "requests_in_flight": {(): self.admission.in_flight},
             "requests_admitted_total": {(): self.admission.admitted},
-            "requests_rejected_total": {
-                (limit,): n for limit, n in {**self.admission.rejected}.items()
-            },
+            "requests_rejected_total": by_label(self.admission.rejected),
             "operations_total": {("compiled",): ran.compiled, ("interpreted",): ran.interpreted},
             "imports_running": {(): count_without_deadline("import")},
             "subscriptions": {(): len(self.streams.subscriptions)},
@@ -172,9 +170,8 @@ class Gateway(Application):
             "maps_processed_total": {},
         }
         for (kind, outcome), n in {**ended_without_deadline}.items():
-            snapshot["imports_total" if kind == "import" else "maps_processed_total"][
-                (outcome,)
-            ] = n
+            name = "imports_total" if kind == "import" else "maps_processed_total"
+            snapshot[name][outcome,] = n
         return snapshot | (self._observed.read_metrics() if self._observed else {})
 
     def end_streams(self) -> None:
@@ -187,18 +184,20 @@ class Gateway(Application):
         self.is_stopping = True
 
     def build_app(self) -> ASGIApp:
-        websockets = WebSocketRoute(GRAPHQL_PATH, self._build_websocket_endpoint())
-        others = Router([websockets], redirect_slashes=False, default=_send_not_found)
+        origins = self.settings.allowed_origins
+        endpoint = WebSocketEndpoint(self.stream_services, self.documents, origins, GRAPHQL_PATH)
+        websockets = WebSocketRoute(GRAPHQL_PATH, endpoint)
+        others = Router([websockets], redirect_slashes=False, default=not_found_error())
         assets = public_endpoints.build_asset_routes()
         saved = partial(self.saved_endpoints.respond, others=others)
         routes = PathRouter(lambda: [*self.build_routes(), *assets], saved)
         return RequestMiddleware(
             routes,
             explained_app=PathRouter(
-                self._build_explained_routes,
+                lambda: [*map(self._explain, [self._graphql_route, *self._rest_routes])],
                 partial(self.saved_endpoints.respond, others=routes, adapt=self._explain),
             ),
-            origins=self.settings.allowed_origins,
+            origins=origins,
             is_behind_proxy=self.settings.behind_proxy,
             on_response=self.remember_request if self.settings.cache_mb else None,
             spans=self.spans,
@@ -207,7 +206,7 @@ class Gateway(Application):
     def build_routes(self) -> list[PathRoute]:
         """Build all routes but those of the pages' assets."""
         return [
-            *HealthEndpoints(self._get_ready_state).build_routes(),
+            *HealthEndpoints(lambda: None if self.is_stopping else self.state).build_routes(),
             *OpenApiEndpoints(
                 self.settings.base_url, self.authenticate, self.saved_endpoints.load_contracts
             ).build_routes(),
@@ -228,16 +227,8 @@ class Gateway(Application):
         endpoint = GraphQLEndpoint(self, self.documents, self.stream_services)
         return PathRoute(GRAPHQL_PATH, {"GET": endpoint, "POST": endpoint})
 
-    def _build_explained_routes(self) -> list[PathRoute]:
-        routes = [self._graphql_route, *self._rest_routes]
-        return [*map(self._explain, routes)]
-
     def _explain(self, route: PathRoute) -> PathRoute:
         return build_explained_route(route, self, self._require_state)
-
-    def _build_websocket_endpoint(self) -> WebSocketEndpoint:
-        origins = self.settings.allowed_origins
-        return WebSocketEndpoint(self.stream_services, self.documents, origins, GRAPHQL_PATH)
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
@@ -335,9 +326,6 @@ class Gateway(Application):
     def _is_known_key(self, key: PresentedKey) -> bool:
         return self.state is not None and self.state.key_cache.is_known(key.digest)
 
-    def _get_ready_state(self) -> GatewayState | None:
-        return None if self.is_stopping else self.state
-
     def _get_database(self) -> driver.Database | None:
         return None if self.state is None else self.state.store.database
 
@@ -350,7 +338,3 @@ def _get_origin(scope: Scope) -> Origin:
         get_client_address(scope),
         scope["state"]["request_id"],
     )
-
-
-async def _send_not_found(scope: Scope, receive: Receive, send: Send) -> None:
-    await not_found_error()(scope, receive, send)

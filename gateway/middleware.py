@@ -394,7 +394,7 @@ class CorsPolicy(CORSMiddleware):
 
     def __init__(self, origins: Sequence[str]) -> None:
         super().__init__(
-            _no_app,
+            Response(),  # never runs
             allow_origins=origins,
             allow_methods=ALLOWED_METHODS,
             allow_headers=ALLOWED_HEADERS,
@@ -437,7 +437,3 @@ class CorsHeaderLines:
     def get(self, origin: bytes | None) -> bytes:
         """Return the lines of a response to a request with this `Origin`."""
         return self._of_allowed.get(origin, self._of_others)
-
-
-async def _no_app(*_: object) -> None:
-    """Send nothing."""

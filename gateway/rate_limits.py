@@ -10,8 +10,6 @@ import hashlib
 import math
 import mmap
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 from storage.mongo.shared_memory import allocate
@@ -75,15 +73,6 @@ class ArrivalTable:
             number = self._first_lock + slot // _SLOTS_PER_SET
             fcntl.lockf(self._lock_descriptor, fcntl.LOCK_UN, 1, number)
 
-    @contextmanager
-    def find_slot(self, name: str) -> Generator[int, None, None]:
-        """Lock the slot of a name, and yield it."""
-        slot = self.lock_slot(name)
-        try:
-            yield slot
-        finally:
-            self.unlock_slot(slot)
-
     # Record locks belong to a process, and the kernel releases those of a process that dies.
 
     def _lock(self, set_number: int) -> bool:
@@ -105,8 +94,6 @@ class ArrivalTable:
 
 
 class ArrivalTables(NamedTuple):
-    """The tables of one gateway."""
-
     keys: ArrivalTable
     """The table of API keys, by their id."""
     addresses: ArrivalTable
@@ -192,7 +179,7 @@ class RateLimiter:
         if not self._interval_seconds:
             return _UNLIMITED
         arrivals = self._arrivals
-        slot = arrivals.lock_slot(name)  # each request passes here: no context manager
+        slot = arrivals.lock_slot(name)
         try:
             arrival = max(arrivals.times[slot], now)
             wait_seconds = arrival - self._tolerance_seconds - now
@@ -211,5 +198,6 @@ class RateLimiter:
     def refund(self, name: str) -> None:
         """Take back that a request was admitted."""
         if self._interval_seconds:
-            with self._arrivals.find_slot(name) as slot:
-                self._arrivals.times[slot] -= self._interval_seconds
+            slot = self._arrivals.lock_slot(name)
+            self._arrivals.times[slot] -= self._interval_seconds
+            self._arrivals.unlock_slot(slot)

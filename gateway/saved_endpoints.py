@@ -122,8 +122,6 @@ class _Routes(NamedTuple):
 
 
 class SavedEndpoints:
-    """The saved endpoints of a gateway."""
-
     def __init__(
         self,
         service: RequestServices,
@@ -230,7 +228,11 @@ class SavedEndpoints:
             stored = await find_endpoint(self._get_state().store.database, record.name)
         # One that was saved again in this moment has another contract.
         contract = stored.contract if stored is not None and stored.text == record.text else ""
-        executor, changed = self._service.executor, await self._find_changed(handler)
+        executor, changed = self._service.executor, None
+        if handler.changed is not None:
+            changed = await handler.changed.prepare()
+        elif (built_in := self._built_in().get(record.changes)) is not None:
+            changed = built_in.prepared
 
         def build() -> EndpointHandler:
             endpoint = load_endpoint(record, contract, executor.schema, executor.limits)
@@ -242,12 +244,6 @@ class SavedEndpoints:
             fields = {"endpoint": record.name, "reason": str(error)}
             _logger.warning("a saved endpoint cannot be run", extra={"fields": fields})
             return str(error)
-
-    async def _find_changed(self, handler: SavedHandler) -> EndpointHandler | None:
-        if handler.changed is not None:
-            return await handler.changed.prepare()
-        built_in = self._built_in().get(handler.record.changes)
-        return None if built_in is None else built_in.prepared
 
 
 @contextmanager

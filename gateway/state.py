@@ -68,8 +68,8 @@ class GatewayState:
         pools = {"drawings": self.drawing_pool.state, "maps": self.processing_pool.state}
         snapshot: Snapshot = {
             "mongodb_connections": {("in_use",): in_use, ("idle",): idle},
-            "mongodb_retries_total": _by_label(topology.of(client).retries),
-            "change_stream_interruptions_total": _by_label(stream.interruptions if stream else {}),
+            "mongodb_retries_total": by_label(topology.of(client).retries),
+            "change_stream_interruptions_total": by_label(stream.interruptions if stream else {}),
             "processes": {
                 (name, state): count
                 for name, pool in pools.items()
@@ -142,7 +142,8 @@ async def open_state(
         )
 
 
-def _by_label(counts: Mapping[str, int]) -> metrics.Values:
+def by_label(counts: Mapping[str, int]) -> metrics.Values:
+    """Return a metric with one label, of counts that other threads may change."""
     return {(label,): count for label, count in {**counts}.items()}
 
 

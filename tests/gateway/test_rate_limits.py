@@ -340,13 +340,12 @@ def test_processes_that_race_admit_no_more_than_one(memory: int) -> None:
 def test_a_process_that_dies_holding_a_lock_holds_up_no_other(memory: int) -> None:
     process_id = os.fork()
     if not process_id:  # a child that never returns
-        with ArrivalTables.attach(memory).keys.find_slot("dying"):
-            os.kill(os.getpid(), signal.SIGKILL)
+        ArrivalTables.attach(memory).keys.lock_slot("dying")
+        os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(process_id, 0)
     tables = ArrivalTables.attach(memory)
     assert tables.keys._lock(0)
-    with tables.keys.find_slot("dying") as slot:
-        assert tables.keys.times[slot] == 0
+    assert tables.keys.times[tables.keys.lock_slot("dying")] == 0
 
 
 def test_a_stopped_process_that_holds_a_lock_holds_up_no_other(
@@ -355,9 +354,9 @@ def test_a_stopped_process_that_holds_a_lock_holds_up_no_other(
     reading, writing = os.pipe()
     process_id = os.fork()
     if not process_id:
-        with ArrivalTables.attach(memory).keys.find_slot("stopped"):
-            os.write(writing, b"locked")
-            os.kill(os.getpid(), signal.SIGSTOP)
+        ArrivalTables.attach(memory).keys.lock_slot("stopped")
+        os.write(writing, b"locked")
+        os.kill(os.getpid(), signal.SIGSTOP)
         os._exit(0)
     os.read(reading, 6)
     try:
@@ -375,11 +374,9 @@ def test_a_stopped_process_that_holds_a_lock_holds_up_no_other(
 def test_keys_and_addresses_are_counted_apart() -> None:
     tables = ArrivalTables.for_single_process()
     for table, value in zip(tables, (1.0, 2.0), strict=True):
-        with table.find_slot("name") as slot:
-            table.times[slot] = value
+        table.times[table.lock_slot("name")] = value
     for table, value in zip(tables, (1.0, 2.0), strict=True):
-        with table.find_slot("name") as slot:
-            assert table.times[slot] == value
+        assert table.times[table.lock_slot("name")] == value
 
 
 def test_the_memory_does_not_grow_and_busy_clients_stay() -> None:
@@ -397,12 +394,9 @@ def test_a_slot_of_the_past_is_used_before_one_that_still_counts() -> None:
     table = ArrivalTables.for_single_process().keys
     first, *others = _names_of_one_set(9)
     for age, name in enumerate([first, *others]):
-        with table.find_slot(name) as slot:
-            table.times[slot] = 10.0 + age
-    with table.find_slot(others[0]) as slot:
-        assert table.times[slot] == 11.0
-    with table.find_slot(first) as slot:
-        assert table.times[slot] == 0  # evicted for the ninth
+        table.times[table.lock_slot(name)] = 10.0 + age
+    assert table.times[table.lock_slot(others[0])] == 11.0
+    assert table.times[table.lock_slot(first)] == 0  # evicted for the ninth
 
 
 def _names_of_one_set(count: int) -> list[str]:
