@@ -206,20 +206,14 @@ class PersistedQueries:
             queries = Cache(
                 max_entries=MAX_PERSISTED_QUERIES,
                 max_bytes=MAX_PERSISTED_BYTES,
-                weigh=_weigh_document,
+                weigh=lambda _, text: sys.getsizeof(text) + ENTRY_BYTES,
             )
         if queries.get(digest) is None:
             queries.put(digest, text)
             self._of_keys.put(key_id, queries)
 
 
-def _weigh_document(_: str, text: str) -> int:
-    return sys.getsizeof(text) + ENTRY_BYTES
-
-
 class RequestedDocument(NamedTuple):
-    """The document of a request."""
-
     text: str
     sha256: str
     is_registered: bool = False

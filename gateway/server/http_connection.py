@@ -2,8 +2,8 @@
 
 A request passes, in this order: its turn to be parsed, the limits and rules of its head, the fast
 path, the reading of the response before it, admission, the application. `HttpConnection` shows this
-order, and its collaborators hold what belongs to one step: `FlowControl`, `BodyPace`,
-`AwaitedBody`, `RejectedClient`, and the `Exchange` of one request.
+order, and its collaborators hold what belongs to one step: `FlowControl`, `BodyPace`, and the
+`Exchange` of one request.
 uvicorn's protocol limits neither how long headers and bodies may take to arrive, nor the size of
 headers, nor how long a client may leave its response unread.
 See docs/decisions/server/connections.md.
@@ -292,31 +292,6 @@ class BodyPace:
         self.deadline = now + self._limits.body_idle_seconds
 
 
-class RejectedClient:
-    """What the requests of one client that were rejected mean for its next ones."""
-
-    def __init__(self) -> None:
-        self.is_delayed = False
-        """True if it has to wait before its next request is read."""
-        self.delayed_seconds = 0.0
-        """How long it has had to wait since it sent a valid key."""
-        self.address = ""
-        """Its address, if the last rejection was of a request without a known key."""
-
-
-class AwaitedBody:
-    """A POST whose body has to arrive before the fast path can tell whether it knows it."""
-
-    def __init__(self) -> None:
-        self.lookup: BodyLookup | None = None
-        self.received = b""
-
-    def take(self) -> bytes:
-        """Stop waiting, and return what has arrived."""
-        received, self.lookup, self.received = self.received, None, b""
-        return received
-
-
 class _Phase(Enum):
     """The part of a request that the parser expects next."""
 
@@ -371,7 +346,12 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         """The one that starts once the client has read most of the previous response."""
         self.pipeline = deque[Exchange]()
         """The exchanges behind one that is being answered."""
-        self.rejected = RejectedClient()
+        self.is_delayed = False
+        """True if the client was rejected, and has to wait before its next request is read."""
+        self._delayed_seconds = 0.0
+        """How long it has had to wait since it sent a valid key."""
+        self._rejected_address = ""
+        """Its address, if the last rejection was of a request without a known key."""
         self._is_rejecting = False
         """True if the application is sending a rejection."""
         self._has_announced_close = False
@@ -398,7 +378,9 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         self._client_address = ""
         self._forwarded_address = ""
         """The client's address if a proxy vouches for it."""
-        self._awaited = AwaitedBody()
+        self._body_lookup: BodyLookup | None = None
+        """Looks up a POST in the fast path, whose body has to arrive before."""
+        self._awaited_body = b""
         self._is_answered = False
         """True if the fast path has answered the request being parsed."""
         self._begun_requests = 0
@@ -479,7 +461,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
 
     def _may_parse(self) -> bool:
         """Return whether no request is answered, or its body or what is discarded arrives."""
-        return not self.rejected.is_delayed and (
+        return not self.is_delayed and (
             not self._response_in_progress() or self._phase is _Phase.BODY or self._discarding_input
         )
 
@@ -499,7 +481,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
 
     def _resume_input(self) -> None:
         is_full = self._response_in_progress() and len(self._current.body) > MAX_BODY_BUFFER_BYTES
-        if not (is_full or self.rejected.is_delayed):
+        if not (is_full or self.is_delayed):
             self.flow.resume_reading()
 
     # The head of a request, as the parser finds it
@@ -564,8 +546,8 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
 
     def on_body(self, body: bytes) -> None:
         """Hand on a part of the body, and count what arrived around it."""
-        if self._awaited.lookup is not None:
-            self._awaited.received += body
+        if self._body_lookup is not None:
+            self._awaited_body += body
         elif not self._current.response_complete:
             self._current.receive_body(body)
             if len(self._current.body) > MAX_BODY_BUFFER_BYTES:
@@ -578,7 +560,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """End the request: its response may be complete, or under way, or not begun."""
-        if self._awaited.lookup is not None:
+        if self._body_lookup is not None:
             self._look_up_body()
         if not self._is_answered and not self._current.response_complete:
             self._current.complete_body()
@@ -632,9 +614,9 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         if method == b"GET":
             self._answer(method, self._fast_path.find(self._url, self._headers))
         elif method == b"POST" and self.connection.table.awaited_bodies < MAX_AWAITED_BODIES:
-            self._awaited.lookup = self._fast_path.find_by_body(self._url, self._headers)
-            self.connection.table.awaited_bodies += self._awaited.lookup is not None
-        return self._is_answered or self._awaited.lookup is not None
+            self._body_lookup = self._fast_path.find_by_body(self._url, self._headers)
+            self.connection.table.awaited_bodies += self._body_lookup is not None
+        return self._is_answered or self._body_lookup is not None
 
     def _may_answer(self) -> bool:
         """Return whether the response may be written now, and the connection stays open."""
@@ -652,21 +634,25 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
 
     def _look_up_body(self) -> None:
         """Answer a POST whose body is complete, or let the application have it."""
-        assert self._awaited.lookup is not None
+        assert self._body_lookup is not None
         if self._may_answer():
-            self._answer(b"POST", self._awaited.lookup(self._awaited.received))
+            self._answer(b"POST", self._body_lookup(self._awaited_body))
         if self._is_answered:
-            self._awaited.take()
-            self.connection.table.awaited_bodies -= 1
+            self._take_awaited_body()
         else:
             self.start_waiting_request()
 
+    def _take_awaited_body(self) -> bytes:
+        """Stop waiting for a body, and return what has arrived."""
+        self.connection.table.awaited_bodies -= 1
+        body, self._body_lookup, self._awaited_body = self._awaited_body, None, b""
+        return body
+
     def start_waiting_request(self) -> bool:
         """Let the application have a request that waits for its body, if there is one."""
-        if self._awaited.lookup is None:
+        if self._body_lookup is None:
             return False
-        self.connection.table.awaited_bodies -= 1
-        body = self._awaited.take()
+        body = self._take_awaited_body()
         self._begin_exchange()
         if body and not self._current.response_complete:
             self._current.receive_body(body)
@@ -753,10 +739,10 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
             admission.count_rejection(decision, client)
             error = decision.error
             counters.count_request(NO_OPERATION, error.status, error.code, seconds=0)
-            self.rejected.address = "" if decision.has_known_key else group_address(client)
-            if self.rejected.address:
+            self._rejected_address = "" if decision.has_known_key else group_address(client)
+            if self._rejected_address:
                 connection.standing = Standing.REJECTED
-                exchange.keep_alive &= self.rejected.delayed_seconds < MAX_DELAYED_SECONDS
+                exchange.keep_alive &= self._delayed_seconds < MAX_DELAYED_SECONDS
             # A rejection by the application costs a task, the middleware and a log line: enough of
             # them would take the time of the requests that are worked on.
             if self._can_reject(exchange):
@@ -765,7 +751,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
                 return
             self._is_rejecting = True
         elif isinstance(decision, Permit) and decision.group:
-            connection.standing, self.rejected.delayed_seconds = Standing.ACCEPTED, 0.0
+            connection.standing, self._delayed_seconds = Standing.ACCEPTED, 0.0
         scope[SCOPE_ADMISSION] = decision
         if self._is_upgrading:  # the parser stops behind this request, where a WebSocket begins
             return
@@ -874,18 +860,18 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
 
     def _delay_reading(self, cost: int = 1) -> None:
         """Let a client that was rejected wait, before its next request is read."""
-        rejected = self.rejected
-        delay_seconds = self._admission.delay_after(self.loop.time(), cost, rejected.address)
+        address = self._rejected_address
+        delay_seconds = self._admission.delay_after(self.loop.time(), cost, address)
         # A request behind this one has been read already, and is rejected or does work itself.
         if delay_seconds and self._current.response_complete and not self.transport.is_closing():
-            rejected.is_delayed = True
-            rejected.delayed_seconds += delay_seconds
+            self.is_delayed = True
+            self._delayed_seconds += delay_seconds
             self.flow.pause_reading()
             self.loop.call_later(delay_seconds, self.end_delay)
 
     def end_delay(self) -> None:
         """Read the next request of a client that was rejected."""
-        self.rejected.is_delayed = False
+        self.is_delayed = False
         if not self.transport.is_closing():
             self.flow.resume_reading()
         self.parse_later()

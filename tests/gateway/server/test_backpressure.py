@@ -207,7 +207,7 @@ async def test_a_client_that_the_middleware_rejects_waits_too(
     async with busy_worker(app) as (reader, writer):
         writer.write(GET[:-2] + b"Origin: https://a.example\r\n\r\n" + LAST)
         received = await reader.readuntil(REJECTED)
-        (hasty,) = [each for each in app.protocols if each.rejected.is_delayed]
+        (hasty,) = [each for each in app.protocols if each.is_delayed]
         assert hasty.flow.read_paused
         due_seconds = (app.admission._rejections_due.get("127.0.0.1") or 0.0) - hasty.loop.time()
         assert round(due_seconds / 1000) == APPLICATION_REJECTION_COST
@@ -240,7 +240,7 @@ async def test_a_client_that_asks_again_at_once_waits_and_others_do_not(
     async with busy_worker(app) as (reader, writer):
         writer.write(GET)
         await reader.readuntil(REJECTED)
-        (hasty,) = [each for each in app.protocols if each.rejected.is_delayed]
+        (hasty,) = [each for each in app.protocols if each.is_delayed]
         writer.write(GET + LAST)
         await wait_until(lambda: bool(hasty._unparsed) or hasty.flow.read_paused)
         await free_slot(app)
@@ -270,7 +270,7 @@ async def test_a_client_without_a_key_that_has_waited_for_long_is_closed(
             if b"\r\nconnection: close\r\n" in received or count == 20:
                 break
             for protocol in app.protocols:
-                if protocol.rejected.is_delayed:
+                if protocol.is_delayed:
                     protocol.end_delay()
         assert (b"\r\nconnection: close\r\n" in received) == closes
 
@@ -285,9 +285,9 @@ async def test_a_client_that_leaves_while_it_waits_is_forgotten(
     async with busy_worker(app) as (reader, writer):
         writer.write(GET)
         await reader.readuntil(REJECTED)
-        (delayed,) = [each for each in app.protocols if each.rejected.is_delayed]
+        (delayed,) = [each for each in app.protocols if each.is_delayed]
         writer.transport.abort()
-        await wait_until(lambda: not delayed.rejected.is_delayed)
+        await wait_until(lambda: not delayed.is_delayed)
 
 
 @on_server_loop
