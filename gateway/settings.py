@@ -142,8 +142,6 @@ def _flag(help_text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings of a gateway."""
-
     data_dir: Path = _setting(
         Path(".floorgate"),
         PATH,

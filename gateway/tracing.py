@@ -51,8 +51,6 @@ _logger = logging.getLogger("floorgate.traces")
 
 
 class Tracing:
-    """The tracer of a worker."""
-
     def __init__(self, variables: Mapping[str, str]) -> None:
         """Start the thread that exports.
 

@@ -21,8 +21,6 @@ ERRORS_PATH: Final = "/v1/errors"
 
 
 class ErrorCode(NamedTuple):
-    """What a code means."""
-
     status: int
     when: str
     retry: str
@@ -106,7 +104,6 @@ ERROR_CODES: Final[dict[str, ErrorCode]] = {
 }
 """The descriptions of errors by code, in the order of their statuses."""
 STATUS_BY_CODE = {code: entry.status for code, entry in ERROR_CODES.items()}
-"""HTTP status by error code."""
 
 Rename: TypeAlias = Callable[[str], str]
 """Translates a GraphQL argument name to the REST name."""

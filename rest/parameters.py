@@ -120,8 +120,6 @@ class QueryParameter:
 
 @dataclass(frozen=True)
 class EndpointInputs:
-    """All inputs of an endpoint."""
-
     path: dict[str, Input]
     """The variables by path parameter."""
     query: tuple[QueryParameter, ...]

@@ -314,8 +314,6 @@ class MatrixForm(Form):
 
 
 class NoBodyForm(Form):
-    """No body."""
-
     status = 204
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> FormedBody:

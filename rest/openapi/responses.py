@@ -27,7 +27,6 @@ from schema.root import GRAPHQL_SCHEMA
 from schema.types import MAX_TOTAL_COUNT
 
 BASE_URL: Final = "https://localhost:8443"
-"""The request id of the examples."""
 EXAMPLE_SOURCE: Final = ErrorSource("019aa0c5f3b1e4a7c09d5b62f1380e7d", BASE_URL)
 LONGEST_MESSAGE_CHARACTERS: Final = 1_000_000
 """Bound of a message in the description: it may list errors of a hundred inputs."""
@@ -186,7 +185,6 @@ class ErrorResponse(NamedTuple):
     name: str
     description: str
     examples: dict[str, HttpError]
-    """Examples by name."""
     headers: tuple[str, ...] = ()
 
 

@@ -283,8 +283,6 @@ def find_joined_list(
 
 
 class DocumentList(NamedTuple):
-    """A list that is read as documents."""
-
     kind: ListedKind
     fields: frozenset[str]
     """These fields are read of each document."""

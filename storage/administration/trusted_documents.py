@@ -25,7 +25,6 @@ class TrustedDocument(msgspec.Struct, frozen=True, kw_only=True):
 
     ids: list[str]
     operations: list[str] = []
-    """Names of its operations."""
     text: str
     registered_at: str = ""
 
