@@ -153,10 +153,12 @@ class EncodedResponse(Struct, eq=False, gc=False):
         self, method: str, *, is_match: bool, status: int = 200
     ) -> tuple[Message, Message]:
         if is_match:
-            return _build_messages(304, self.list_not_modified_headers(), b"")
-        is_tagged = status == 200 and method in TAGGED_METHODS
-        body = b"" if method == "HEAD" else self.content
-        return _build_messages(status, self.list_headers(is_tagged=is_tagged), body)
+            status, headers = 304, self.list_not_modified_headers()
+        else:
+            headers = self.list_headers(is_tagged=status == 200 and method in TAGGED_METHODS)
+        body = b"" if is_match or method == "HEAD" else self.content
+        start = {"type": "http.response.start", "status": status, "headers": headers}
+        return start, {"type": "http.response.body", "body": body}
 
 
 class CachedResponse(Struct, eq=False, weakref=True):
@@ -305,13 +307,6 @@ def _encode(
 @functools.lru_cache(maxsize=256)
 def _share_header(header: Header) -> Header:
     return header
-
-
-def _build_messages(
-    status: int, headers: HeaderList, body: bytes | None
-) -> tuple[Message, Message]:
-    start = {"type": "http.response.start", "status": status, "headers": headers}
-    return start, {"type": "http.response.body", "body": body}
 
 
 class SharedResponses:

@@ -81,8 +81,6 @@ class CloseError(Exception):
 
 
 class ClientMessage(NamedTuple):
-    """One message of a client."""
-
     type: str
     id: str
     """The id of an operation; empty in other messages."""
@@ -205,7 +203,7 @@ class SocketOperations:
             note_errors(request.scope, invalid.errors)
             await self._send_errors(operation_id, invalid.errors, request.scope)
         except StreamEndedError as error:
-            self._socket.close(CloseError.from_end(error.end))
+            self._socket.end_stream(error.end)
         except HttpError as error:
             note_errors(request.scope, [error])
             if error.code in _KEY_CODES:
@@ -261,10 +259,7 @@ class SocketOperations:
         request: Request,
     ) -> None:
         services = self._services
-        stream = Stream(
-            request.scope[SCOPE_AUTHENTICATED_KEY],
-            lambda end: self._socket.close(CloseError.from_end(end)),
-        )
+        stream = Stream(request.scope[SCOPE_AUTHENTICATED_KEY], self._socket.end_stream)
         results = services.follow(operation, variables, caller, request)
         with services.streams.subscriptions.hold(stream):
             async with aclosing(results):
@@ -370,8 +365,6 @@ def _split_origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 class Socket:
-    """One WebSocket."""
-
     def __init__(
         self, endpoint: WebSocketEndpoint, scope: Scope, receive: Receive, send: Send
     ) -> None:
@@ -393,7 +386,7 @@ class Socket:
         closed: CloseError | None = None
         refused: CloseError | None = None
         new_sockets = self._services.streams.new_sockets
-        new_sockets.add(self._end_stream)
+        new_sockets.add(self.end_stream)
         timer = asyncio.get_running_loop().call_later(
             INIT_SECONDS, self.close, CloseError(4408, "Connection initialisation timeout")
         )
@@ -412,12 +405,17 @@ class Socket:
         finally:
             self._task = None  # nothing else may cancel what follows
             timer.cancel()
-            new_sockets.discard(self._end_stream)
+            new_sockets.discard(self.end_stream)
             await self._operations.cancel()
             self._slot.close()
         if closed is not None:
-            await self._send_close(closed)
-        self._log(started, closed or refused)
+            with suppress(OSError):
+                await self._send(
+                    {"type": "websocket.close", "code": closed.code, "reason": closed.reason}
+                )
+        ended = closed or refused
+        reason = None if ended is None else f"{ended.code} {ended.reason}"
+        log_scope(self.scope, started, 101, sent_bytes=self._sent_bytes, reason=reason)
 
     async def _converse(self, timer: asyncio.TimerHandle) -> CloseError | None:
         """Read messages until the client closes the WebSocket. Raises CloseError.
@@ -450,11 +448,11 @@ class Socket:
         """Authenticate the client, by its headers or what it sends in their place."""
         try:
             await self._operations.initialise(payload)
-            stream = Stream(self.scope[SCOPE_AUTHENTICATED_KEY], self._end_stream)
+            stream = Stream(self.scope[SCOPE_AUTHENTICATED_KEY], self.end_stream)
             self._slot.enter_context(self._services.streams.sockets.hold(stream))
         except HttpError as error:
             raise CloseError.from_http_error(error) from error
-        self._services.streams.new_sockets.discard(self._end_stream)
+        self._services.streams.new_sockets.discard(self.end_stream)
         await self.send({"type": "connection_ack"})
 
     async def send(self, message: dict[str, object], payload: bytes | None = None) -> None:
@@ -467,7 +465,7 @@ class Socket:
                 await self._send({"type": "websocket.send", "text": text.decode()})
         self._sent_bytes += len(text)
 
-    def _end_stream(self, end: StreamEnd) -> None:
+    def end_stream(self, end: StreamEnd) -> None:
         self.close(CloseError.from_end(end))
 
     def close(self, reason: CloseError) -> None:
@@ -475,13 +473,3 @@ class Socket:
         if self._end is None and self._task is not None:
             self._end = reason
             self._task.cancel()
-
-    async def _send_close(self, reason: CloseError) -> None:
-        with suppress(OSError):
-            await self._send(
-                {"type": "websocket.close", "code": reason.code, "reason": reason.reason}
-            )
-
-    def _log(self, started: float, closed: CloseError | None) -> None:
-        reason = None if closed is None else f"{closed.code} {closed.reason}"
-        log_scope(self.scope, started, 101, sent_bytes=self._sent_bytes, reason=reason)

@@ -10,7 +10,6 @@ import time
 from abc import abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,7 +17,7 @@ from starlette.types import Scope
 
 from gateway.authentication import PresentedKey, find_api_key
 from gateway.exchange import get_client_address, group_address
-from gateway.rate_limits import RateLimiter, RateLimitStatus
+from gateway.rate_limits import RateLimiter
 from rest.errors import (
     ERRORS_PATH,
     HttpError,
@@ -161,17 +160,6 @@ QUIET_SECONDS = 10.0
 """The time between two lines about the same limit."""
 
 
-@dataclass(slots=True)
-class _Unlogged:
-    """What happened at a limit since its last line: how often, and what was the last."""
-
-    count: int = 0
-    message: str = ""
-    client: str | None = None
-    code: str | None = None
-    key_id: str | None = None
-
-
 class LimitLog:
     """Logs the first event of a limit at once, and how many followed when the time of quiet ends.
 
@@ -180,8 +168,8 @@ class LimitLog:
 
     def __init__(self, logger_name: str) -> None:
         self._logger = logging.getLogger(logger_name)
-        self._unlogged: dict[str, _Unlogged] = {}
-        """What happened since at each limit that had a line a moment ago."""
+        self._unlogged: dict[str, tuple[int, str, dict[str, Any]]] = {}
+        """How often each limit that had a line a moment ago was met since, and the last line."""
 
     def note(
         self,
@@ -195,28 +183,25 @@ class LimitLog:
 
         `code` is that of the error response, if there is one, and `key_id` of the key to ask about.
         """
-        unlogged = self._unlogged.get(limit)
-        if unlogged is None:
-            self._write(limit, _Unlogged(1, message, client, code, key_id))
+        fields: dict[str, Any] = {"client": client}
+        if code is not None:
+            fields["errors"] = [code]
+        if key_id is not None:
+            fields["key_id"] = key_id
+        if limit in self._unlogged:
+            self._unlogged[limit] = self._unlogged[limit][0] + 1, message, fields
         else:
-            unlogged.count += 1
-            unlogged.message, unlogged.client, unlogged.code = message, client, code
-            unlogged.key_id = key_id
+            self._write(limit, 1, message, fields)
 
-    def _write(self, limit: str, events: _Unlogged) -> None:
-        fields: dict[str, Any] = {"limit": limit, "count": events.count, "client": events.client}
-        if events.code is not None:
-            fields["errors"] = [events.code]
-        if events.key_id is not None:
-            fields["key_id"] = events.key_id
-        self._logger.warning(events.message, extra={"fields": fields})
-        self._unlogged[limit] = _Unlogged()
+    def _write(self, limit: str, count: int, message: str, fields: dict[str, Any]) -> None:
+        self._logger.warning(message, extra={"fields": {"limit": limit, "count": count, **fields}})
+        self._unlogged[limit] = 0, "", {}
         asyncio.get_running_loop().call_later(QUIET_SECONDS, self._end_quiet, limit)
 
     def _end_quiet(self, limit: str) -> None:
-        unlogged = self._unlogged.pop(limit)
-        if unlogged.count:
-            self._write(limit, unlogged)
+        count, message, fields = self._unlogged.pop(limit)
+        if count:
+            self._write(limit, count, message, fields)
 
 
 HEALTH_PATHS = frozenset({"/health/live", "/health/ready"})
@@ -308,12 +293,9 @@ class Permit:
         admission.arriving_by[group] += change_bytes
         if not admission.arriving_by[group]:
             del admission.arriving_by[group]
+        share = admission.arriving_by[group]
         has_room = admission.arriving_bytes <= MAX_ARRIVING_BYTES
-        return (
-            None
-            if has_room and admission.arriving_by[group] <= MAX_ARRIVING_BYTES // 2
-            else OVERLOADED
-        )
+        return None if has_room and share <= MAX_ARRIVING_BYTES // 2 else OVERLOADED
 
     def release(self) -> None:
         """Give the slot back, if it is held."""
@@ -403,7 +385,13 @@ class Admission:
             return None
         client = group_address(get_client_address(scope))
         status = self._address_limiter.check(f"{client} without a key", time.monotonic())
-        return None if status.wait_seconds is None else _address_is_busy(status)
+        if status.wait_seconds is None:
+            return None
+        headers = {name.decode(): value.decode() for name, value in status.headers}
+        headers["Retry-After"] = str(status.reset_seconds)
+        message = "Too many requests from this address"
+        error = HttpError(429, message, "ADDRESS_RATE_LIMITED", headers=headers)
+        return Rejection("requests_per_address", error)
 
     def start(self, begin: Callable[[], None], standing: Standing = Standing.ACCEPTED) -> None:
         """Begin the work of an admitted request: of one in each turn of the event loop, in order.
@@ -451,13 +439,3 @@ class Admission:
         message, code = "Requests are rejected: too many", rejection.error.code
         key_id = self._find_key_id(rejection.busiest) if rejection.busiest else None
         self._log.note(rejection.limit, message, client, code, key_id)
-
-
-def _address_is_busy(status: RateLimitStatus) -> Rejection:
-    headers = {
-        "Retry-After": str(status.reset_seconds),
-        **{name.decode(): value.decode() for name, value in status.headers},
-    }
-    message = "Too many requests from this address"
-    error = HttpError(429, message, "ADDRESS_RATE_LIMITED", headers=headers)
-    return Rejection("requests_per_address", error)

@@ -79,8 +79,12 @@ class LogFormatter(logging.Formatter):
         try:
             line = orjson.dumps(fields, default=str)
         except TypeError:  # lone surrogates and integers over 64 bits
-            fields = {name: _to_printable(value) for name, value in fields.items()}
-            line = orjson.dumps(fields)
+            line = orjson.dumps(
+                {
+                    name: str(value).encode("utf-8", "backslashreplace").decode()
+                    for name, value in fields.items()
+                }
+            )
         if may_contain_secret(line):
             fields = redact(orjson.loads(line))
             line = orjson.dumps(fields)
@@ -128,10 +132,6 @@ def _format_message(record: logging.LogRecord) -> str:
         return record.getMessage().strip()
     except Exception:
         return str(record.msg)
-
-
-def _to_printable(value: Any) -> str:
-    return str(value).encode("utf-8", "backslashreplace").decode()
 
 
 def _to_text_line(fields: dict[str, Any]) -> str:
@@ -264,17 +264,12 @@ def configure_logging(
     root.setLevel(level.upper())
     logging.getLogger("uvicorn.error").setLevel(max(root.level, logging.WARNING))
     logging.captureWarnings(True)
-    _disable_unused_record_fields()
+    logging._srcfile = None  # halves the cost of a record (Logging HOWTO, "Optimization")
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging.raiseExceptions = False  # its report would print the arguments of the record
     sys.excepthook = lambda kind, error, trace: _log_uncaught(error)
     threading.excepthook = lambda uncaught: _log_uncaught(uncaught.exc_value)
     sys.unraisablehook = lambda unraisable: _log_uncaught(unraisable.exc_value)
-
-
-def _disable_unused_record_fields() -> None:
-    """Halve the cost of a record (Logging HOWTO, "Optimization")."""
-    logging._srcfile = None
-    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 
 
 def _log_uncaught(error: BaseException | None) -> None:

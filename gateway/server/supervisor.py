@@ -342,12 +342,6 @@ class SupervisedWorker:
             pipe.write(pickle.dumps(orders))
         return cls(process, channel, slot.number)
 
-    @classmethod
-    def adopt(cls, state: WorkerState) -> "SupervisedWorker":
-        """Return a worker that serves, and was started by the previous program."""
-        process, channel = AdoptedProcess(state.pid), socket.socket(fileno=state.channel)
-        return cls(process, channel, state.slot, READY_MESSAGE)
-
     @property
     def is_ready(self) -> bool:
         return self.message == READY_MESSAGE
@@ -438,8 +432,10 @@ class Supervisor:
             self._arrivals_fd = predecessor.arrivals
             self._metrics_fd = predecessor.metrics
             for state in predecessor.workers:
-                self._previous.append(SupervisedWorker.adopt(state))
-                self._selector.register(self._previous[-1].channel, selectors.EVENT_READ)
+                process, channel = AdoptedProcess(state.pid), socket.socket(fileno=state.channel)
+                worker = SupervisedWorker(process, channel, state.slot, READY_MESSAGE)
+                self._previous.append(worker)
+                self._selector.register(channel, selectors.EVENT_READ)
         if self._metrics_fd is not None:
             from gateway.server import metrics_server  # only here: it takes memory
 

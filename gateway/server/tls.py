@@ -3,14 +3,12 @@
 The library that makes certificates takes long to import, so it is where a function needs it.
 """
 
-import contextlib
 import fcntl
 import ipaddress
 import os
 import re
 import ssl
 import tempfile
-from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,7 +42,8 @@ def ensure_certificate(data_dir: Path, now: datetime | None = None) -> tuple[Pat
     directory = certificate_path.parent
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _lock_file(directory / "lock"):
+        with (directory / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
             key = _read_or_create_key(key_path)
             if not _is_current(certificate_path, key_path, now):  # nor has another process made it
                 _write_atomically(certificate_path, _create_certificate(key, now), mode=0o644)
@@ -70,13 +69,6 @@ def _is_current(certificate_path: Path, key_path: Path, now: datetime) -> bool:
         for time in map(bytes.decode, validity.groups())
     )
     return begins <= now < ends - RENEWAL_MARGIN
-
-
-@contextlib.contextmanager
-def _lock_file(path: Path) -> Generator[None]:
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _write_atomically(path: Path, content: bytes, *, mode: int) -> None:
@@ -157,7 +149,10 @@ def _create_certificate(key: "ec.EllipticCurvePrivateKey", now: datetime) -> byt
 def create_ssl_context(certificate_path: Path, key_path: Path) -> ssl.SSLContext:
     """Create a server context: TLS 1.2 or later, `CIPHERS`, HTTP/1.1. Raises TlsError."""
     for kind, path in (("certificate", certificate_path), ("key", key_path)):
-        _require_readable(kind, path)
+        try:
+            path.open("rb").close()
+        except OSError as error:
+            raise TlsError(f"The TLS {kind} {path} cannot be read: {error.strerror}") from error
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
@@ -171,13 +166,6 @@ def create_ssl_context(certificate_path: Path, key_path: Path) -> ssl.SSLContext
     except ssl.SSLError as error:
         raise TlsError(_explain_ssl_error(error, certificate_path, key_path)) from error
     return context
-
-
-def _require_readable(kind: str, path: Path) -> None:
-    try:
-        path.open("rb").close()
-    except OSError as error:
-        raise TlsError(f"The TLS {kind} {path} cannot be read: {error.strerror}") from error
 
 
 def _refuse_password() -> str:

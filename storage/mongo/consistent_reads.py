@@ -164,11 +164,7 @@ async def _send(
             safe_time = listener.get_safe_time()
             if snapshot_time is None and safe_time is None:
                 with Span("wait primary"):
-                    while not deployment.is_readable():
-                        if time.monotonic() > deadline:
-                            cause = deployment.find_cause()
-                            raise UnavailableError("MongoDB has no primary", cause)
-                        await asyncio.sleep(_READ_AGAIN_SECONDS)
+                    await deployment.wait_until_readable(deadline)
                 continue
         is_local = safe_time is not None and snapshot_time in (None, safe_time)
         concern = _build_concern(clock.now(), snapshot_time, is_local=is_local)
@@ -277,7 +273,6 @@ class ReadConnections:
         self._primary: Any = None
         """The primary that all connections are to."""
         self._server = ""
-        """Its address."""
         self._connections: set[_ReadConnection] = set()
         self._idle: list[_ReadConnection] = []
         """The idle connections; the one that was in use last comes last."""

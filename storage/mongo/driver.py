@@ -63,7 +63,6 @@ os.environ.setdefault("MOTOR_MAX_WORKERS", "100")
 MAX_SILENCE_MS = 2000
 """A member may answer as late as this when it is asked for its state."""
 _INDEX_BUILD_SECONDS = 1800.0
-_POLL_SECONDS = 0.02
 _TRANSACTION_RETRY_SECONDS = 120.0
 """Both drivers run a transaction again for so long, after the drivers' specification."""
 _MIN_PAUSE_SECONDS, _PAUSE_GROWTH, _MAX_PAUSE_SECONDS = 0.005, 1.5, 0.5
@@ -178,11 +177,8 @@ def count_connections(client: Client) -> tuple[int, int]:
 
 async def ping(client: Client, timeout_seconds: float) -> None:
     """Check that MongoDB can be read within `timeout_seconds`. Raises UnavailableError."""
-    deployment, deadline = topology.of(client), time.monotonic() + timeout_seconds
-    while not deployment.is_readable():
-        if time.monotonic() > deadline:
-            raise UnavailableError("MongoDB has no primary", deployment.find_cause())
-        await asyncio.sleep(_POLL_SECONDS)
+    deployment = topology.of(client)
+    await deployment.wait_until_readable(time.monotonic() + timeout_seconds)
     with translate_errors(), pymongo.timeout(timeout_seconds):
         members = deployment.choose_members()
         await client.admin.command("ping", read_preference=members)

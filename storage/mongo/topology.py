@@ -35,6 +35,7 @@ from storage.records.kinds import Document
 MAX_SECONDS_WITHOUT_PRIMARY = 15
 """An election takes some 12 seconds with MongoDB's own settings. Secondaries that are cut off from
 a majority would return the same old data for ever."""
+_POLL_SECONDS = 0.02
 _ATTRIBUTE = "_floorgate_deployment"
 Observe: TypeAlias = Callable[[Any], None]
 """Called with each Command that has ended, also in other threads."""
@@ -183,9 +184,15 @@ class Deployment:
         description: TopologyDescription = self.driver_client.topology_description
         return description
 
-    def is_readable(self) -> bool:
-        """Return whether there is a primary, or it is known what a majority has without one."""
-        return self.listener.lost_at is None or self.listener.get_safe_time() is not None
+    async def wait_until_readable(self, deadline: float) -> None:
+        """Wait for a primary, or until it is known what a majority has without one.
+
+        Raises UnavailableError when `time.monotonic()` has passed the deadline.
+        """
+        while self.listener.lost_at is not None and self.listener.get_safe_time() is None:
+            if time.monotonic() > deadline:
+                raise UnavailableError("MongoDB has no primary", self.find_cause())
+            await asyncio.sleep(_POLL_SECONDS)
 
     def has_primary(self) -> bool:
         """Return whether this process knows a primary now."""

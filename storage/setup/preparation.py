@@ -118,13 +118,6 @@ async def withdraw_stale(database: Database) -> str:
 MIGRATIONS = (Migration(5, "networks of other formats", withdraw_stale),)
 
 
-async def mark_all_run(database: Database) -> None:
-    state = {"number": MIGRATIONS[-1].number, "expires": Lease.EXPIRED_AT}
-    await database[MIGRATIONS_COLLECTION].update_one(
-        {"_id": STATE_ID}, {"$setOnInsert": state}, upsert=True
-    )
-
-
 async def run_pending(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:
     """Run the migrations that have not run yet, in order, or wait while another gateway does.
 
@@ -192,7 +185,10 @@ async def prepare_database(database: driver.Database) -> None:
         is_new = not existing.keys() & {kind.name for kind in RECORD_TYPES}
         # After the validators: those of an earlier version may refuse what migrations write.
         if is_new:
-            await mark_all_run(database)
+            state = {"number": MIGRATIONS[-1].number, "expires": Lease.EXPIRED_AT}
+            await database[MIGRATIONS_COLLECTION].update_one(
+                {"_id": STATE_ID}, {"$setOnInsert": state}, upsert=True
+            )
         await run_pending(database)
 
 
