@@ -50,7 +50,8 @@ def make_primary(
         return False
     try:
         with connect_directly(HOST, port, password, reply_seconds) as client:
-            if not _is_member_of(client, name):
+            options = client.admin.command("getCmdLineOpts")["parsed"]
+            if options.get("replication", {}).get("replSet") != name:
                 return False
             while not _is_primary(client, port):
                 if time.monotonic() > deadline:
@@ -68,11 +69,6 @@ def _is_listening(port: int) -> bool:
     with socket.socket() as connection:
         connection.settimeout(_CONNECT_TIMEOUT_SECONDS)
         return connection.connect_ex((HOST, port)) == 0
-
-
-def _is_member_of(client: BlockingClient, name: str) -> bool:
-    options = client.admin.command("getCmdLineOpts")["parsed"]
-    return bool(options.get("replication", {}).get("replSet") == name)
 
 
 def _is_primary(client: BlockingClient, port: int) -> bool:
