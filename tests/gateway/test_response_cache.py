@@ -275,6 +275,9 @@ async def test_the_cache_takes_no_more_memory_than_it_counts(
     tracemalloc.start()
     try:
         await request(51, 451)
+        # asyncio's cancelled timers hold what their requests had; those of uvloop hold nothing.
+        timers = asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]
+        timers[:] = sorted(timer for timer in timers if not timer.cancelled())
         gc.collect()
         grown, _ = tracemalloc.get_traced_memory()
     finally:
