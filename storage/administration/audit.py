@@ -140,6 +140,8 @@ class AuditChange(msgspec.Struct, frozen=True):
 
 
 class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A record of the audit log."""
+
     audit_id: str
     at: datetime
     action: str
