@@ -67,7 +67,7 @@ class ExplainedRequest:
         self.context: Context | None = None
         self.records: BypassedRecordCache | None = None
         self.spans: Iterable[Span] = ()
-        """What the operation does."""
+        """It says what the operation does."""
         self.cache_status = "not cacheable"
 
     async def authenticate(self, request: Request) -> Caller:

@@ -192,7 +192,7 @@ counters = Counters()
 
 
 ANSWER_SECONDS = 1.0
-"""How long a scrape waits for new snapshots, and the time between those that nobody asks for."""
+"""A scrape waits so long for new snapshots, and workers write one as often unasked."""
 POLL_SECONDS = 0.1
 _HEAD = struct.Struct("=III")
 _QUESTION = struct.Struct("=I")

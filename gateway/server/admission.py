@@ -169,7 +169,7 @@ class LimitLog:
     def __init__(self, logger_name: str) -> None:
         self._logger = logging.getLogger(logger_name)
         self._unlogged: dict[str, tuple[int, str, dict[str, Any]]] = {}
-        """How often each limit that had a line a moment ago was met since, and the last line."""
+        """It counts how often each limit was met since its last line, which it also has."""
 
     def note(
         self,

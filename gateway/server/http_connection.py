@@ -349,7 +349,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         self.is_delayed = False
         """True if the client was rejected, and has to wait before its next request is read."""
         self._delayed_seconds = 0.0
-        """How long it has had to wait since it sent a valid key."""
+        """It has had to wait for so many seconds since it sent a valid key."""
         self._rejected_address = ""
         """Its address, if the last rejection was of a request without a known key."""
         self._is_rejecting = False
@@ -379,7 +379,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         self._forwarded_address = ""
         """The client's address if a proxy vouches for it."""
         self._body_lookup: BodyLookup | None = None
-        """Looks up a POST in the fast path, whose body has to arrive before."""
+        """It looks up a POST in the fast path once the body has arrived."""
         self._awaited_body = b""
         self._is_answered = False
         """True if the fast path has answered the request being parsed."""

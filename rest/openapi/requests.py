@@ -69,7 +69,7 @@ HEADER_PARAMETERS: Final[dict[str, OpenApiObject]] = {
         "X-Request-Id": "The client's own id of the request.",
     }.items()
 }
-"""By the name of their component, such as `RequestId` for `X-Request-Id`."""
+"""The keys are names of components, such as `RequestId` for `X-Request-Id`."""
 COMPONENT_NAMES: Final = {"WaypointInput": "Waypoint"}
 """Names of components that differ from those of their input types."""
 PARAMETER_TEXTS: Final = {

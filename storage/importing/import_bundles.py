@@ -520,7 +520,7 @@ async def _merge_audit_log(
 
 
 WAIT_SECONDS = 600.0
-"""So long an import waits for another one."""
+"""An import waits for another one for so many seconds."""
 
 _logger = logging.getLogger("floorgate.imports")
 

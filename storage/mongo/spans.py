@@ -1,4 +1,4 @@
-"""What a request spends its time on: spans, of which each tells the one that it is a part of.
+"""Spans say what a request spends its time on, and which other span they are a part of.
 
 Explanations, the log of slow requests and traces are made of them when the request has ended, and
 metrics count the commands of MongoDB among them. The current span is a context variable, so that it
@@ -35,9 +35,9 @@ class Root(Struct, eq=False):
     """The work of a request."""
 
     spans: "deque[Span]" = field(default_factory=partial(deque, maxlen=MAX_SPANS))
-    """Those that have ended."""
+    """It has the spans that have ended."""
     started: float = field(default_factory=time.perf_counter)
-    """By `time.perf_counter`, as all times of spans are."""
+    """It is a value of `time.perf_counter`, as all times of spans are."""
     is_long: bool = False
     """True if it takes long by nature."""
 
@@ -67,7 +67,7 @@ class Span(Struct, eq=False):
     code: str = ""
     """Why it failed: a code of ours, or the name of an exception. Empty if it succeeded."""
     outer: "Span | None" = field(default_factory=_current.get)
-    """What it is a part of; None if directly of the request."""
+    """It is the span that this one is a part of; None if that is the request itself."""
     root: Root = field(default_factory=_root.get)
 
     def __enter__(self) -> None:

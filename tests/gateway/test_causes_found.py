@@ -335,7 +335,7 @@ def test_an_endpoint_that_takes_too_long(service: Planted, signals: Signals) -> 
     assert line["key_id"] == service.keys["designer"][0]
     assert find_span(line, "Unit.location") is not None
     command = find_span(line, "aggregate locations")
-    assert command is not None, "it was cut off, and is told"
+    assert command is not None, "the span of a command that was cut off is missing"
     trace = signals.wait_for_trace(line["trace_id"], "aggregate locations")
     assert trace["GET /v1/x/units-on-map"]["floorgate.error_codes"] == ["DEADLINE_EXCEEDED"]
 
