@@ -168,11 +168,20 @@ class Exchange:
     def complete_body(self) -> None:
         self._is_complete = True
         self._changed.set()
+        self.close_if_last()
 
     def disconnect(self) -> None:
         """Tell the application that its response does not reach the client."""
         self.disconnected = True
         self._changed.set()
+
+    def close_if_last(self) -> None:
+        """Close the connection if neither side sends any more on it.
+
+        To close while the body arrives would destroy a response that the client has not read.
+        """
+        if self.response_complete and self._is_complete and not self.keep_alive:
+            self._connection.transport.close()
 
     async def run(self, app: ASGIApp) -> None:
         """Run the application, which sends a response to each of its own errors."""
@@ -250,8 +259,7 @@ class Exchange:
             raise RuntimeError("Response content shorter than Content-Length")
         self.response_complete = True
         self._changed.set()
-        if not self.keep_alive:
-            connection.transport.close()
+        self.close_if_last()
         connection.on_response_complete()
 
 
@@ -562,7 +570,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         """End the request: its response may be complete, or under way, or not begun."""
         if self._body_lookup is not None:
             self._look_up_body()
-        if not self._is_answered and not self._current.response_complete:
+        if not self._is_answered:
             self._current.complete_body()
         self._stop_timer()
         self._phase = _Phase.REQUEST
@@ -855,8 +863,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         content = b"" if scope["method"] == "HEAD" else body
         self._write_response(error.status, lines, request_id, content)
         self.connection.table.turns.spend(REJECTION_UNITS)
-        if not exchange.keep_alive:
-            self.transport.close()
+        exchange.close_if_last()
 
     def _delay_reading(self, cost: int = 1) -> None:
         """Let a client that was rejected wait, before its next request is read."""

@@ -84,6 +84,21 @@ def test_a_connection_goes_on_when_the_body_ends_after_its_answer() -> None:
     assert statuses(exchange(head + b"abc", reject, limits, b"def", LAST_GET)) == [413, 413]
 
 
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+@on_server_loop
+async def test_a_connection_closes_after_the_body_that_was_answered_early(version: bytes) -> None:
+    """To close it before would reset it, and a proxy that is sending would answer 502."""
+    lines = HOST + b"Connection: close\r\nContent-Length: 9000000\r\n\r\n"
+    async with listen(reject, replace(STEADY, linger_seconds=60)) as connect:
+        reader, writer = await connect()
+        writer.write(b"POST / HTTP/%b\r\n%b" % (version, lines))
+        assert statuses(await reader.readuntil(b"\r\n\r\n")) == [413]
+        writer.write(b"x" * 9_000_000)
+        await writer.drain()
+        assert await reader.read() == b""
+        writer.close()
+
+
 def test_an_upgrade_is_declined_by_an_ordinary_answer() -> None:
     raw = GET[:-2] + b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n"
     received = exchange(raw)
