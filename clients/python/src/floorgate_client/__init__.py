@@ -1,8 +1,9 @@
-"""Typed client of Floorgate; its endpoints are in `rest.api`, their types in `rest.models`."""
+"""A typed client of Floorgate; the types of its results are in `models`, of bodies in `params`."""
 
-from floorgate_client.client import AsyncFloorgate, Floorgate
+from floorgate_client.async_resources import AsyncFloorgate
 from floorgate_client.errors import (
     ChangesExpiredError,
+    ConnectionFailedError,
     FlagRequiredError,
     FloorgateError,
     ForbiddenError,
@@ -11,13 +12,16 @@ from floorgate_client.errors import (
     PermissionRequiredError,
     PreconditionFailedError,
     RateLimitedError,
+    ResponseError,
     UnauthenticatedError,
     UnavailableError,
 )
+from floorgate_client.resources import Floorgate
 
 __all__ = [
     "AsyncFloorgate",
     "ChangesExpiredError",
+    "ConnectionFailedError",
     "FlagRequiredError",
     "Floorgate",
     "FloorgateError",
@@ -27,6 +31,7 @@ __all__ = [
     "PermissionRequiredError",
     "PreconditionFailedError",
     "RateLimitedError",
+    "ResponseError",
     "UnauthenticatedError",
     "UnavailableError",
 ]
