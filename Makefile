@@ -50,9 +50,10 @@ check: development ## Check format, lint and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-clients: setup ## Generate the typed parts of the clients for TypeScript and Python
+clients: setup ## Generate and build the libraries for Python and TypeScript
 	$(call add_build_tools,wheel)
-	PYTHONPATH="$(TOOLS)" $(BIN)/python -m tools.client_generation
+	$(BIN)/floorgate openapi > $(BUILD)/openapi.json
+	PYTHONPATH="$(TOOLS)" $(BIN)/python clients/generate.py $(BUILD)/openapi.json
 	cd clients/typescript && $(RUN_NODE) "$(NODE); sys.exit(ci() or npm(['run', 'generate']) or npm(['run', 'build']))"
 
 map: clients ## Build the web component <floorgate-map> into clients/map/dist

@@ -20,7 +20,7 @@ FILES = (
 LEFT_OUT = {"CONTRIBUTING.md", "node_modules", "__pycache__"}
 BUILT = (
     *("gateway/web/dist/assets/floorgate-map.js", "clients/map/dist/floorgate-map.js"),
-    *("clients/typescript/dist/index.js", "clients/python/src/floorgate_client/rest/client.py"),
+    *("clients/typescript/dist/index.js", "clients/python/src/floorgate_client/resources.py"),
 )
 
 

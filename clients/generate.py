@@ -1,21 +1,19 @@
 """Generate the libraries for Python and TypeScript from an OpenAPI description: `make clients`.
 
-    python clients/generate.py https://floorgate.example/v1/openapi.json
+    curl https://floorgate.example/v1/openapi.json -H "API-Key: $KEY" > openapi.json
+    python clients/generate.py openapi.json
 
 Types come from datamodel-code-generator and openapi-typescript, methods from the templates. The
-member `x-sdk-method` of an operation, such as `maps(map).units.list`, names its method. With an API
-key in `FLOORGATE_KEY`, the description has the operator's own endpoints, too.
-What is generated is not in git.
+member `x-sdk-method` of an operation, such as `maps(map).units.list`, names its method; an
+operator's own endpoints are methods, too. What is generated is not in git.
 """
 
 import json
 import keyword
-import os
 import re
 import subprocess
 import sys
 import tempfile
-import urllib.request
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -310,8 +308,9 @@ class Reader:
             return [self.simplify(each) for each in schema]
         if not isinstance(schema, dict):
             return schema
-        if "$ref" in schema and "properties" not in (target := self.schemas[name_of(schema)]):
-            if "oneOf" not in target:
+        if "$ref" in schema:
+            target = self.schemas[name_of(schema)]
+            if target.keys().isdisjoint({"properties", "oneOf"}):
                 return self.simplify(target | {k: v for k, v in schema.items() if k != "$ref"})
         kept = {name: each for name, each in schema.items() if not is_constraint(name, each)}
         if isinstance(members := kept.get("properties"), dict):
@@ -344,6 +343,7 @@ def generate(description: Json) -> None:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(CLIENTS / "templates"),
         **{"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja2.StrictUndefined},
+        autoescape=False,  # noqa: S701  what is written is programs
     )
     environment.filters |= {"camel": to_camel_case}
     *resources, _ = reader.root.iter_all()
@@ -375,19 +375,7 @@ def write_python_types(description: Json, module: str, kind: str) -> None:
         sys.exit(f"datamodel-code-generator failed: {done.stdout}{done.stderr}")
 
 
-def read_description(source: str) -> Json:
-    """Return the description in a file, or at an address."""
-    if not source.startswith(("http://", "https://")):
-        read: Json = json.loads(Path(source).read_bytes())
-        return read
-    key = os.environ.get("FLOORGATE_KEY")
-    request = urllib.request.Request(source, headers={"API-Key": key} if key else {})
-    with urllib.request.urlopen(request) as response:
-        found: Json = json.load(response)
-    return found
-
-
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("Name the OpenAPI description: a file, or an address such as https://…/v1/openapi.json")
-    generate(read_description(sys.argv[1]))
+        sys.exit("Name the file of an OpenAPI description, such as that of /v1/openapi.json")
+    generate(json.loads(Path(sys.argv[1]).read_bytes()))

@@ -8,45 +8,41 @@ import json
 import sys
 from typing import Any
 
-import httpx
-from floorgate_client import AsyncFloorgate, Floorgate, FloorgateError
-from floorgate_client.rest.api.maps import list_level_tags
-from floorgate_client.rest.api.unit_attributes import unassign_unit_attributes
-from floorgate_client.rest.models import AssignmentInput, Assignments
+from floorgate_client import AsyncFloorgate, Floorgate, FloorgateError, ResponseError
+from floorgate_client.params import AssignmentInput
 
-BODY = Assignments(
-    data=[AssignmentInput(group_id="a", attribute_id="b", asset_id="c", unit_id="d")]
-)
+BODY: list[AssignmentInput] = [
+    {"group_id": "a", "attribute_id": "b", "asset_id": "c", "unit_id": "d"}
+]
+FLAGS = ["changes", "distances"]
 Errors = dict[str, dict[str, Any]]
 
 
-def describe(error: FloorgateError | httpx.TransportError) -> dict[str, Any]:
+def describe(error: FloorgateError) -> dict[str, Any]:
     """Return what a program and its user can know of an error."""
-    if not isinstance(error, FloorgateError):
-        return {"type": type(error).__name__, "message": str(error)}
-    return {
-        "type": type(error).__name__,
-        "message": str(error),
+    found = {"type": type(error).__name__, "message": str(error), "retry_after": error.retry_after}
+    if not isinstance(error, ResponseError):
+        return found
+    return found | {
         "status": error.status,
         "code": error.code,
         "fields": error.fields,
         "request_id": error.request_id,
         "docs": error.docs,
-        "retry_after": error.retry_after,
     }
 
 
 def ask(url: str, names: list[str]) -> Errors:
     """Ask with the client that waits."""
     errors = {}
-    client = Floorgate(url, "key", flags=["changes", "distances"])
+    client = Floorgate(url, "key", flags=FLAGS)
     for name in names:
         try:
             if name == "post":
-                unassign_unit_attributes.sync_detailed("post-sync", client=client, body=BODY)
+                client.attribute_groups("post-sync").assignments.remove(BODY)
             else:
-                list_level_tags.sync(f"{name}-sync", client=client)
-        except (FloorgateError, httpx.TransportError) as error:
+                client.maps(f"{name}-sync").level_tags.list()
+        except FloorgateError as error:
             errors[name] = describe(error)
     client.close()
     return errors
@@ -55,18 +51,16 @@ def ask(url: str, names: list[str]) -> Errors:
 async def ask_async(url: str, names: list[str]) -> Errors:
     """Ask with the client for asyncio."""
     errors = {}
-    client = AsyncFloorgate(url, "key", flags=["changes", "distances"])
+    client = AsyncFloorgate(url, "key", flags=FLAGS)
     for name in names:
         try:
             if name == "post":
-                await unassign_unit_attributes.asyncio_detailed(
-                    "post-async", client=client, body=BODY
-                )
+                await client.attribute_groups("post-async").assignments.remove(BODY)
             else:
-                await list_level_tags.asyncio(f"{name}-async", client=client)
-        except (FloorgateError, httpx.TransportError) as error:
+                await client.maps(f"{name}-async").level_tags.list()
+        except FloorgateError as error:
             errors[name] = describe(error)
-    await client.aclose()
+    await client.close()
     return errors
 
 

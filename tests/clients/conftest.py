@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,17 +11,21 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.clients.environment import serve_directory, trust_of
+from rest.openapi.description import build_description
+from schema.root import GRAPHQL_SCHEMA
+from tests.clients.environment import CLIENTS, run, serve_directory, trust_of
 from tests.rest.demo_service import FLOORGATE, UNLIMITED, DemoService, demo_service
-from tools import client_generation
 
 FLAGS = "changes, distances, locations-resource, references, unit-attributes-resource"
 
 
 @pytest.fixture(scope="session")
-def generated() -> None:
+def generated(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The clients for Python and TypeScript, generated anew."""
-    client_generation.main()
+    description = build_description(GRAPHQL_SCHEMA)
+    file = tmp_path_factory.mktemp("description") / "openapi.json"
+    file.write_text(json.dumps(description))
+    run(sys.executable, CLIENTS / "generate.py", file, cwd=CLIENTS)
 
 
 @pytest.fixture(scope="session")

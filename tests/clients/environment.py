@@ -22,9 +22,9 @@ from tests.doc_pages import page
 from tests.docs.pages import find_blocks
 from tests.rest.demo_service import DemoService
 from tests.rest.packages import Packages
-from tools import client_generation
-from tools.client_generation import TYPESCRIPT
 
+CLIENTS = Path(__file__).parents[2] / "clients"
+TYPESCRIPT = CLIENTS / "typescript"
 LOCK = Path(__file__).parents[2] / "requirements-clients.lock"
 
 
@@ -121,7 +121,6 @@ def trust_of(demo: DemoService) -> ssl.SSLContext:
 
 def generate_types(installed: Packages) -> None:
     """Write the types with the packages of the client; others may read them meanwhile."""
-    client_generation.describe_for_typescript()
     new = TYPESCRIPT / f"schema-{os.getpid()}.ts"
     installed.tool("openapi-typescript", "openapi.json", "--output", new)
     new.replace(TYPESCRIPT / "src" / "schema.ts")

@@ -1,11 +1,10 @@
-"""Call every endpoint with the Python client: `python every_endpoint.py URL KEY CERTIFICATE`.
+"""Call every method of the Python library: `python every_endpoint.py URL KEY CERTIFICATE`.
 
 It stands for a user's program: mypy checks it strictly, and the demo service answers it.
 """
 
 import asyncio
 import json
-import ssl
 import sys
 from collections.abc import Iterator
 from typing import Any, TypeAlias
@@ -17,49 +16,7 @@ from floorgate_client import (
     NotFoundError,
     PermissionRequiredError,
 )
-from floorgate_client.rest.api.assets import get_asset, list_assets
-from floorgate_client.rest.api.changes import list_changes
-from floorgate_client.rest.api.distances import (
-    calculate_distances,
-    calculate_map_distances,
-    find_nearest,
-    find_reachable,
-    find_route,
-    get_closures,
-    list_closable,
-    set_closures,
-)
-from floorgate_client.rest.api.floors import get_floor, list_floors
-from floorgate_client.rest.api.locations import list_locations, list_map_locations
-from floorgate_client.rest.api.maps import (
-    get_background,
-    get_geo_json,
-    get_map,
-    get_map_unit,
-    get_parsed_map,
-    get_picture,
-    list_backgrounds,
-    list_level_tags,
-    list_map_units,
-    list_maps,
-    parse_map,
-)
-from floorgate_client.rest.api.references import list_asset_references, list_unit_references
-from floorgate_client.rest.api.unit_attributes import (
-    assign_unit_attributes,
-    list_assignments,
-    list_attribute_groups,
-    unassign_unit_attributes,
-)
-from floorgate_client.rest.api.units import get_unit, list_units
-from floorgate_client.rest.models import (
-    AssignmentInput,
-    Assignments,
-    ClosuresRequest,
-    ClosuresRequestData,
-    CostingOptions,
-    DistanceRequest,
-    DistanceRequestData,
+from floorgate_client.models import (
     MapHitAreaLayer,
     MapLayer,
     MapLevel,
@@ -67,32 +24,31 @@ from floorgate_client.rest.models import (
     MapUnit,
     MapUnitLayer,
     ParsedMap,
-    PedestrianOptions,
-    Waypoint,
 )
+from floorgate_client.params import AssignmentInput, Waypoint
 
 FLAGS = ["references", "unit-attributes-resource", "distances", "locations-resource", "changes"]
 MAP = "alder-court-floor-plates"
-DRAWING = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>'
+DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>'
 Layer: TypeAlias = MapLevel | MapLayer | MapUnitLayer | MapHitAreaLayer
 
 
 def read_directory(client: Floorgate) -> dict[str, Any]:
     """Read assets, floors, units and references."""
-    assets = [*client.iterate(list_assets.sync_detailed, client=client, per_page=1)]
-    asset = get_asset.sync(assets[0].id, client=client)
-    floors = [*client.iterate(list_floors.sync_detailed, asset.id, client=client)]
-    floor = get_floor.sync(asset.id, floors[0].id, client=client)
-    units = [*client.iterate(list_units.sync_detailed, client=client, per_page=7)]
-    unit = get_unit.sync(units[0].id, client=client)
-    references = client.iterate(list_unit_references.sync_detailed, client=client, asset=asset.id)
-    list_asset_references.sync(client=client)
+    assets = [*client.assets.list(per_page=1)]
+    asset = client.assets.get(assets[0].id)
+    [floor, *_] = client.assets(asset.id).floors.list()
+    assert client.assets(asset.id).floors.get(floor.id) == floor
+    units = [*client.units.list(per_page=7)]
+    unit = client.units.get(units[0].id)
     return {
         "assets": [each.id for each in assets],
         "floor": floor.id,
         "units": [each.id for each in units],
-        "unit": unit.to_dict(),
-        "references": len([*references]),
+        "unit": unit.id,
+        "created": unit.created_at.isoformat(),
+        "references": len([*client.units.references.list(asset=asset.id)]),
+        "asset_references": len([*client.assets.references.list()]),
     }
 
 
@@ -108,113 +64,109 @@ def iterate_units(parent: ParsedMap | Layer) -> Iterator[MapUnit]:
 
 def read_map(client: Floorgate) -> dict[str, Any]:
     """Read a map and what is on it."""
-    maps = [*client.iterate(list_maps.sync_detailed, client=client, tags="pathfinding")]
-    get_map.sync(MAP, client=client)
-    backgrounds = list_backgrounds.sync(MAP, client=client).data
-    get_background.sync(MAP, backgrounds[0].id, client=client)
-    list_level_tags.sync(MAP, client=client)
-    units = list_map_units.sync(MAP, client=client).data
-    get_map_unit.sync(MAP, units[0].id, client=client)
-    parsed = get_parsed_map.sync(MAP, client=client)
-    outlines = {each.id: each.shape.type_ for each in iterate_units(parsed)}
-    assert get_geo_json.sync(MAP, client=client).features
-    assert get_picture.sync(MAP, client=client).payload.read().startswith(b"<svg ")
-    [path] = parse_map.sync(client=client, body=DRAWING).elements
+    here = client.maps(MAP)
+    assert client.maps.get(MAP).id == MAP
+    [background, *_] = here.backgrounds.list()
+    assert here.backgrounds.get(background.id) == background
+    [unit, *_] = here.units.list()
+    assert here.units.get(unit.id) == unit
+    parsed = here.parsed()
+    assert here.geojson().features
+    assert here.picture().startswith(b"<svg ")
+    [path] = client.maps.parse(DRAWING).elements
     assert isinstance(path, MapPath)
-    list_map_locations.sync(MAP, client=client, tags="svc:amenity==yes")
     return {
-        "maps": [each.id for each in maps],
-        "outlines": outlines,
-        "path": path.path_data,
-        "parsed": parsed.to_dict(),
+        "maps": [each.id for each in client.maps.list(tags="pathfinding")],
+        "level_tags": [each.key for each in here.level_tags.list()],
+        "outlines": {each.id: each.shape.type for each in iterate_units(parsed)},
+        "path": path.d,
+        "parsed": parsed.model_dump(mode="json", by_alias=True, exclude_unset=True),
     }
 
 
 def measure(client: Floorgate) -> dict[str, Any]:
     """Ask for distances, routes, what is near, and what is closed."""
-    locations = list_locations.sync(MAP, client=client).data
-    first, *others = (Waypoint(id=each.id) for each in locations[:4])
-    options = CostingOptions(pedestrian=PedestrianOptions(mode="wheelchair"))
-    request = DistanceRequest(
-        data=DistanceRequestData(sources=[first], targets=others, costing_options=options)
+    here = client.maps(MAP)
+    start, *others = here.locations.list(tags="svc:amenity==yes")
+    matrix = here.distances(
+        sources=[Waypoint(id=start.id)],
+        targets=[{"id": each.id} for each in others[:3]],
+        costing_options={"pedestrian": {"mode": "wheelchair"}},
     )
-    matrix = calculate_distances.sync(MAP, client=client, body=request)
-    same = calculate_map_distances.sync(MAP, client=client, body=request)
-    assert same == matrix
-    here, there = locations[0].id, locations[1].id
-    find_route.sync(MAP, client=client, from_=here, to=there)
-    find_nearest.sync(MAP, client=client, from_=here)
-    find_reachable.sync(MAP, client=client, from_=here, minutes=1.0)
-    list_closable.sync(MAP, client=client)
-    closed = get_closures.sync(MAP, client=client).data
-    closures = ClosuresRequest(
-        data=ClosuresRequestData(
-            connectors=closed.connectors, doors=closed.doors, spaces=closed.spaces
-        )
-    )
+    route = here.route(from_=start.id, to=others[0].id, steps=True)
+    assert route is not None and route.steps
+    assert here.nearest(from_=start.id)
+    assert here.reachable(from_=start.id, minutes=1).areas
+    closed = here.closures.get()
+    assert [*here.closures.candidates()]
     try:
-        set_closures.sync(MAP, client=client, body=closures)
+        here.closures.set(doors=closed.doors)
     except PermissionRequiredError as error:  # the demo's key has no service.admin
         denied = error.code
     return {
-        "distances": [each.distance for each in matrix.data.sources[0].targets],
+        "distances": [each.distance for each in matrix.sources[0].targets],
         "closing": denied,
     }
 
 
 def assign(client: Floorgate) -> dict[str, Any]:
     """Assign attributes, unassign them, and give back what was there."""
-    group = list_attribute_groups.sync(client=client).data[0].group_id
-    listed = client.iterate(list_assignments.sync_detailed, group, client=client, per_page=50)
-    now = list_changes.sync(client=client).cursor
-    all_assigned = [AssignmentInput.from_dict(each.to_dict()) for each in listed]
-    body = Assignments(data=all_assigned[:3])
-    removed = unassign_unit_attributes.sync_detailed(group, client=client, body=body)
-    assign_unit_attributes.sync(group, client=client, body=body)
-    changes = list_changes.sync(
-        client=client, after=now, kinds=["units", "attribute_assignments"]
-    ).data
+    group = client.attribute_groups.list()[0].group_id
+    assignments = client.attribute_groups(group).assignments
+    now = client.changes.list().cursor
+    all_assigned = [*assignments.list(per_page=50)]
+    some: list[AssignmentInput] = [
+        {
+            "group_id": each.group_id,
+            "attribute_id": each.attribute_id,
+            "asset_id": each.asset_id,
+            "unit_id": each.unit_id,
+        }
+        for each in all_assigned[:3]
+    ]
+    assignments.remove(some)
+    assert len(assignments.add(some)) == 3
+    batch = next(client.changes.follow(after=now, kinds=["units", "attribute_assignments"]))
     return {
         "assigned": len(all_assigned),
-        "removed": removed.status_code,
-        "changes": [(each.kind, each.operation) for each in changes],
+        "changes": [(each.kind, each.operation) for each in batch.data],
     }
 
 
 def fail(client: Floorgate) -> dict[str, Any]:
     """Provoke errors: an unknown id, and two invalid inputs."""
     try:
-        get_unit.sync("none", client=client)
+        client.units.get("none")
     except NotFoundError as error:
         missing = error.code
     try:
-        list_units.sync(client=client, page=0, per_page=0)
+        [*client.units.list(page=0, per_page=0)]
     except InvalidInputError as error:
         fields = sorted(error.fields)
     return {"missing": missing, "fields": fields}
 
 
-async def read_concurrently(url: str, key: str, trust: ssl.SSLContext) -> dict[str, Any]:
+async def read_concurrently(url: str, key: str, certificate: str) -> dict[str, Any]:
     """Read with asyncio: a list and a unit twice, the second time from memory."""
-    async with AsyncFloorgate(url, key, verify=trust) as client:
-        listed = client.iterate(list_units.asyncio_detailed, client=client, per_page=40)
-        units = [unit.id async for unit in listed]
-        pairs = [get_unit.asyncio_detailed(units[0], client=client) for _ in range(2)]
-        first, second = [await each for each in pairs]
-        assert first.parsed == second.parsed
-        return {"units": units}
+    async with AsyncFloorgate(url, key, flags=FLAGS, verify=certificate) as client:
+        units = [unit.id async for unit in client.units.list(per_page=40)]
+        pair = [await client.units.get(units[0]) for _ in range(2)]
+        assert pair[0] == pair[1]
+        async for batch in client.changes.follow():
+            assert not batch.data
+            break
+        return {"units": units, "parsed": len((await client.maps.parse(DRAWING)).elements)}
 
 
 def main() -> None:
     """Call them all and print what was found as JSON."""
     url, key, certificate = sys.argv[1:]
-    trust = ssl.create_default_context(cafile=certificate)
-    with Floorgate(url, key, flags=FLAGS, verify=trust) as client:
+    with Floorgate(url, key, flags=FLAGS, verify=certificate) as client:
         found = {
             each.__name__: each(client)
             for each in (read_directory, read_map, measure, assign, fail)
         }
-    found["concurrently"] = asyncio.run(read_concurrently(url, key, trust))
+    found["concurrently"] = asyncio.run(read_concurrently(url, key, certificate))
     json.dump(found, sys.stdout)
 
 

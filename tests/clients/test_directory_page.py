@@ -4,10 +4,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.clients.conftest import Site
+from tests.clients.environment import CLIENTS
 from tests.gateway.pages import browser
 from tests.gateway.pages.test_accessibility import AXE, TOOLS, problems
 from tests.rest.packages import install, npm
-from tools.client_generation import CLIENTS
 
 pytestmark = [
     pytest.mark.slow,

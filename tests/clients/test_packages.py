@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.environment import generate_types, install, run
+from tests.clients.environment import CLIENTS, generate_types, install, run
 from tests.rest import packages
-from tools import client_generation
 
 pytestmark = pytest.mark.xdist_group("clients")
 
 ROOT = Path(__file__).parents[2]
-PYTHON = client_generation.PYTHON
-TYPESCRIPT = client_generation.CLIENTS / "typescript"
-MAP = client_generation.CLIENTS / "map"
+PYTHON = CLIENTS / "python"
+TYPESCRIPT = CLIENTS / "typescript"
+MAP = CLIENTS / "map"
 
 
 @pytest.mark.slow

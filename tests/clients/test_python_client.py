@@ -1,8 +1,9 @@
-"""The Python client, as its guide shows it: typed, for every endpoint, and when something fails."""
+"""The Python library as its guide shows it: typed, for every endpoint, also when a call fails."""
 
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,37 +12,37 @@ from typing import Any
 import httpx
 import pytest
 
-from rest.openapi.description import build_description
-from schema.root import GRAPHQL_SCHEMA
-from tests.clients.environment import read_snippets, trust_variables
-from tests.clients.rest_clients import MAP, REQUESTS, check, check_errors, check_requests
+from rest.openapi.sdk_methods import SDK_METHODS
+from tests.clients import environment
+from tests.clients.environment import CLIENTS, read_snippets, trust_variables
+from tests.clients.rest_clients import REQUESTS, check, check_errors, check_requests
 from tests.clients.unsteady_service import serve
 from tests.docs.pages import find_blocks
-from tests.endpoints import ENDPOINTS
-from tests.rest.demo_service import DemoService
-from tools import client_generation
+from tests.rest.demo_service import FLOORGATE, DemoService, demo_service
 
 pytestmark = [pytest.mark.xdist_group("clients"), pytest.mark.usefixtures("generated")]
 
 PROGRAMS = Path(__file__).parent
-PYTHON = client_generation.PYTHON
+PYTHON = CLIENTS / "python"
 SOURCE = PYTHON / "src"
 TYPED = """
 from floorgate_client import AsyncFloorgate, Floorgate
-from floorgate_client.rest.api.assets import list_assets
-from floorgate_client.rest.api.changes import list_changes
-from floorgate_client.rest.api.units import get_unit, list_units
+from floorgate_client.models import Unit
+from floorgate_client.params import Waypoint
 
 def read(client: Floorgate, other: AsyncFloorgate) -> list[str]:
-    client.iterate(get_unit.sync_detailed, "u", client=client)  # type: ignore[arg-type]
-    client.iterate(list_units.sync, client=client)  # type: ignore[arg-type]
-    client.iterate(list_units.sync_detailed, client=client, none=1)  # type: ignore[call-arg]
-    client.iterate(list_changes.sync_detailed, client=client)  # type: ignore[arg-type]
-    other.iterate(list_changes.asyncio_detailed, client=other)  # type: ignore[arg-type]
-    for asset in client.iterate(list_assets.sync_detailed, client=client):
-        asset.floor_id  # type: ignore[attr-defined]
-    unit = get_unit.sync("u", client=client)
-    return [unit.id, *(each.id for each in client.iterate(list_units.sync_detailed, client=client))]
+    client.units.list(asset_id="a")  # type: ignore[call-arg]
+    client.units.list(order_by="names")  # type: ignore[arg-type]
+    client.unit.list()  # type: ignore[attr-defined]
+    client.maps("m").distance(sources=[], targets=[])  # type: ignore[attr-defined]
+    client.maps("m").distances(targets=[])  # type: ignore[call-arg]
+    client.maps("m").distances(sources=[{"id": "a"}], target=[])  # type: ignore[call-arg]
+    wrong: Waypoint = {"idd": "a"}  # type: ignore[typeddict-unknown-key]
+    client.maps("m").distances(sources=[{"id": 5}], targets=[])  # type: ignore[typeddict-item]
+    [unit.id for unit in other.units.list()]  # type: ignore[attr-defined]
+    units: list[Unit] = [*client.units.list(asset="a", per_page=5)]
+    units[0].floorid  # type: ignore[attr-defined]
+    return [each.id for each in units]
 """
 """What is ignored has to be an error: in strict mode, mypy reports comments without one."""
 
@@ -55,7 +56,7 @@ def run(*arguments: object, **variables: str) -> str:
         capture_output=True,
         text=True,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
     return done.stdout
 
 
@@ -66,16 +67,15 @@ def ask(*asked: tuple[str, list[str]], **variables: str) -> dict[str, dict[str, 
     return found
 
 
-def test_it_calls_every_endpoint(demo: DemoService, service: httpx.Client) -> None:
+def test_every_method_is_called(demo: DemoService, service: httpx.Client) -> None:
     found = json.loads(run("every_endpoint.py", demo.url, demo.key, demo.certificate))
     check(found, service)
-    assert found["concurrently"]["units"] == found["read_directory"]["units"]
+    assert found["concurrently"] == {"units": found["read_directory"]["units"], "parsed": 1}
 
-    modules = (SOURCE / "floorgate_client/rest/api").glob("*/*.py")
-    endpoints = {module.stem for module in modules} - {"__init__"}
     program = (PROGRAMS / "every_endpoint.py").read_text()
-    assert endpoints == {*re.findall(r"\b(\w+)\.(?:sync|asyncio)\w*\b", program)}
-    assert len(endpoints) == len(ENDPOINTS)
+    for method in SDK_METHODS.values():
+        place = re.sub(r"\(.*?\)", "", method).removeprefix("maps.")
+        assert re.search(rf"\b{re.escape(place)}\(|{re.escape(place.split('.', 1)[-1])}\(", program)
 
 
 def test_it_repeats_what_fails_for_a_while_and_nothing_else() -> None:
@@ -96,73 +96,82 @@ def test_what_fails_is_an_exception() -> None:
         found = ask((service.url, names))
     for client, errors in found.items():
         shown = {name: f"{error['type']}: {error['message']}" for name, error in errors.items()}
-        assert shown.pop("gone").startswith("RemoteProtocolError: ")
+        gone = shown.pop("gone")
+        assert gone.startswith(f"ConnectionFailedError: No response from {service.url}: ")
+        assert gone.endswith(". Does its address begin with https://?")
         assert shown == {
             "later": "RateLimitedError: 429 RATE_LIMITED: Too Many Requests",
-            "moved": "FloorgateError: 301: Moved Permanently, to https://floorgate.example/v1",
-            **dict.fromkeys(("array", "null", "text", "html"), "FloorgateError: 502: Bad Gateway"),
+            "moved": "ResponseError: 301: Moved Permanently, to https://floorgate.example/v1",
+            **dict.fromkeys(("array", "null", "text", "html"), "ResponseError: 502: Bad Gateway"),
         }
         asked = {name: len(service.requests[f"{name}-{client}"]) for name in names}
         assert asked == {**dict.fromkeys(names, 1), "cut": 2, "gone": 5}
 
 
-@pytest.mark.slow
-def test_settings_are_sent() -> None:
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("", "There is no address: pass one, or set FLOORGATE_URL"),
+        ("floorgate.example", "The address begins with https:// or http://, unlike"),
+        ("ftp://floorgate.example", "The address begins with https:// or http://, unlike"),
+        (
+            "https://floorgate.example:8443/v1/",
+            "The address goes without /v1: 'https://floorgate.example:8443' instead of",
+        ),
+    ],
+)
+def test_a_wrong_address_is_a_sentence(url: str, sentence: str) -> None:
+    program = f"""
+import floorgate_client
+try:
+    floorgate_client.Floorgate({url!r}, "key")
+except ValueError as error:
+    print(error)
+"""
+    assert run("-c", program).startswith(sentence)
+
+
+def test_a_wrong_scheme_and_an_unknown_certificate_are_sentences(demo: DemoService) -> None:
+    plain = demo.url.replace("https:", "http:")
     with serve() as service:
-        found = json.loads(run("settings.py", service.url))
+        encrypted = service.url.replace("http:", "https:")
+        found = ask((plain, ["plain"]), (encrypted, ["encrypted"]), (demo.url, ["unknown"]))
+    for errors in found.values():
+        assert "Does its address begin with https://?" in errors["plain"]["message"]
+        assert "The service answers without TLS" in errors["encrypted"]["message"]
+        assert "name its file: verify='cert.pem'" in errors["unknown"]["message"]
+
+
+def test_settings_are_those_of_the_environment_and_of_single_requests() -> None:
+    program = """
+import json
+from floorgate_client import Floorgate, ResponseError
+client = Floorgate(flags="distances")
+for each in (client, client.with_options(headers={"X-Request-Id": "mine"}, timeout=5), client):
+    each.maps("same-sync").level_tags.list()
+print(repr(client))
+"""
+    with serve() as service:
+        shown = run("-c", program, FLOORGATE_URL=service.url, FLOORGATE_KEY="key")
+    assert shown == f"Floorgate('{service.url}')\n"  # without the key
     requests = service.requests["same-sync"]
-    assert [each["If-None-Match"] for each in requests] == [None, '"1"', '"1"', '"1"']
-    assert [each["X-Request-Id"] for each in requests] == [None, "mine", None, None]
-    assert [each["Cookie"] for each in requests] == [None, "a=b", None, None]
-    assert found == {
-        "shown": f"Floorgate(URL('{service.url}'))",  # without the key
-        "timeout": "Timeout(timeout=5)",
-        "unchanged": "304: Not Modified",
-    }
+    assert [each["If-None-Match"] for each in requests] == [None, '"1"', '"1"']
+    assert [each["X-Request-Id"] for each in requests] == [None, "mine", None]
+    assert {each["API-Key"] for each in requests} == {"key"}
+    assert all(each["User-Agent"].startswith("floorgate-python/1.") for each in requests)
 
 
 @pytest.mark.slow
 def test_the_proxy_of_the_environment_is_used() -> None:
     with serve() as service:
         address = f"user:secret@{service.url.removeprefix('http://')}"
-        found = ask(
-            ("http://floorgate.example", ["cut", "same", "same"]),
-            ("https://secure.example", ["none"]),
-            (service.url, ["direct"]),
-            http_proxy=address,
-            https_proxy=address,
-            no_proxy="127.0.0.1",
-        )
-    refused = {"none": {"type": "ProxyError", "message": "502 Bad Gateway"}}
-    assert found == {"sync": refused, "async": refused}
-    assert len(service.requests.pop("secure.example:443")) == 2
+        proxies = {"http_proxy": f"http://{address}", "no_proxy": "127.0.0.1"}
+        found = ask(("http://floorgate.example", ["same"]), (service.url, ["direct"]), **proxies)
+    assert found == {"sync": {}, "async": {}}
     for client in found:
-        cut, same, direct = (
-            service.requests.pop(f"{name}-{client}") for name in ("cut", "same", "direct")
-        )
-        assert len(cut) == 2
-        assert [each["If-None-Match"] for each in same] == [None, '"1"']
-        assert {each["Host"] for each in (*cut, *same)} == {"floorgate.example"}
-        assert all(each["Proxy-Authorization"] for each in (*cut, *same))
-        assert not any(each["Proxy-Authorization"] for each in direct)
-    assert service.requests == {}
-
-
-@pytest.mark.slow
-def test_lists_are_followed_and_bytes_are_sent_without_with(
-    demo: DemoService, service: httpx.Client
-) -> None:
-    listed = service.get(f"/maps/{MAP}/locations").json()["data"]
-    assert len(listed) > 5
-    found = json.loads(run("paging.py", demo.url, demo.key, SSL_CERT_FILE=str(demo.certificate)))
-    expected = {"locations": [each["id"] for each in listed], "elements": 1, "request_id": "mine"}
-    refused = "Floorgate is not for asyncio: use AsyncFloorgate"
-    assert found == {"sync": expected, "async": expected, "refused": refused}
-
-
-@pytest.mark.slow
-def test_a_thread_reuses_a_response_that_another_drops() -> None:
-    run("threads.py")
+        [same], [direct] = (service.requests[f"{name}-{client}"] for name in ("same", "direct"))
+        assert same["Host"] == "floorgate.example" and same["Proxy-Authorization"]
+        assert not direct["Proxy-Authorization"]
 
 
 @pytest.mark.slow
@@ -180,21 +189,50 @@ def test_the_client_and_programs_with_it_pass_mypy_in_strict_mode(tmp_path: Path
     ]
     for name, text in (("shown.py", shown), ("typed.py", TYPED)):
         (tmp_path / name).write_text(text)
-    names = ("asking.py", "every_endpoint.py", "paging.py", "settings.py", "threads.py")
-    programs = [*tmp_path.glob("*.py"), *(PROGRAMS / name for name in names)]
+    programs = [*tmp_path.glob("*.py"), PROGRAMS / "asking.py", PROGRAMS / "every_endpoint.py"]
     programs += [PYTHON / "examples" / "sync_directory.py", SOURCE / "floorgate_client"]
     run("-m", "mypy", "--strict", "--config-file=", *programs, MYPYPATH=str(SOURCE))
 
 
-def test_generation_leaves_the_description_for_others_as_it_is() -> None:
-    before = json.dumps(build_description(GRAPHQL_SCHEMA))
-    client_generation.describe_for_typescript()
-    assert json.dumps(build_description(GRAPHQL_SCHEMA)) == before
+@pytest.mark.slow
+def test_own_endpoints_are_methods_with_types(mongo_url: str, tmp_path: Path) -> None:
+    clients, description = tmp_path / "clients", tmp_path / "openapi.json"
+    shutil.copytree(CLIENTS, clients, ignore=shutil.ignore_patterns("node_modules", "examples"))
+    operation = tmp_path / "units.graphql"
+    operation.write_text("""
+query NamedUnits($floor: ID!, $search: String, $page: Int, $perPage: Int)
+@endpoint(path: "/v1/x/floors/{floor}/units", summary: "List the units of a floor") {
+  units(floor: $floor, search: $search, page: $page, perPage: $perPage) {
+    data { id name plan: floor { name } }
+  }
+}
+""")
+    program = tmp_path / "program.py"
+    program.write_text("""
+import sys
+from floorgate_client import Floorgate
 
-
-def test_elements_of_maps_are_parsed_as_the_type_that_they_name() -> None:
-    # Maps have tens of thousands; to try one type after the other takes 25 times as long.
-    models = SOURCE / "floorgate_client/rest/models"
-    for name in ("parsed_map", "map_level", "map_layer"):
-        text = (models / f"{name}.py").read_text()
-        assert "parse_element(" in text and "MapRect.from_dict" not in text
+client = Floorgate(sys.argv[1], sys.argv[2], verify=sys.argv[3])
+units = [*client.x.named_units("alder-court-floor-2", search="2", per_page=5)]
+print(len(units) > 5, {unit.plan and unit.plan.name for unit in units})
+if sys.argv[4:]:
+    units[0].named  # type: ignore[attr-defined]
+    client.x.named_units("f", searches="2")  # type: ignore[call-arg]
+""")
+    data = tmp_path / "data"
+    data.mkdir()
+    with demo_service(mongo_url, data) as demo:
+        apply = (FLOORGATE, "endpoints", "apply", "--yes", operation)
+        environment.run(*apply, cwd=tmp_path, **demo.environment)
+        description.write_bytes(
+            httpx.get(
+                f"{demo.url}/v1/openapi.json",
+                headers={"API-Key": demo.key},
+                verify=environment.trust_of(demo),
+            ).content
+        )
+        run(clients / "generate.py", description)
+        source = str(clients / "python" / "src")
+        shown = run(program, demo.url, demo.key, demo.certificate, PYTHONPATH=source)
+        run("-m", "mypy", "--strict", "--config-file=", program, MYPYPATH=source)
+    assert shown.startswith("True {'")

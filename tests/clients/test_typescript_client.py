@@ -7,19 +7,18 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.clients.environment import generate_types, read_snippets, trust_variables
+from tests.clients.environment import CLIENTS, generate_types, read_snippets, trust_variables
 from tests.clients.rest_clients import MAP, check, check_errors, check_requests
 from tests.clients.unsteady_service import serve
 from tests.docs.pages import find_blocks
 from tests.endpoints import ENDPOINTS
 from tests.rest.demo_service import DemoService
 from tests.rest.packages import Packages, install
-from tools import client_generation
 
 pytestmark = [pytest.mark.xdist_group("clients"), pytest.mark.slow]
 
 PROGRAMS = Path(__file__).parent
-TYPESCRIPT = client_generation.CLIENTS / "typescript"
+TYPESCRIPT = CLIENTS / "typescript"
 
 
 @pytest.fixture(scope="module")

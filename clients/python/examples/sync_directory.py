@@ -16,22 +16,15 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import Literal, TypeAlias
 
 from floorgate_client import ChangesExpiredError, Floorgate, NotFoundError
-from floorgate_client.rest.api.assets import get_asset
-from floorgate_client.rest.api.changes import list_changes
-from floorgate_client.rest.api.locations import list_locations
-from floorgate_client.rest.api.maps import list_maps
-from floorgate_client.rest.api.unit_attributes import list_assignments, list_attribute_groups
-from floorgate_client.rest.api.units import list_units
-from floorgate_client.rest.models import Change
-from floorgate_client.rest.models.list_changes_kinds_item import ListChangesKindsItem
-from floorgate_client.rest.types import UNSET, Unset
+from floorgate_client.models import Change
 
-Ids: TypeAlias = "list[str] | Unset"
-Records: TypeAlias = Iterator[tuple[str, dict[str, Any]]]
-"""Records, each with what its changes name: its id, or the group of an assignment."""
+Kind: TypeAlias = Literal["units", "locations", "attribute_assignments"]
+Ids: TypeAlias = list[str] | None
+Records: TypeAlias = Iterator[tuple[str, str]]
+"""Records as JSON, each with what its changes name: its id, or the group of an assignment."""
 
 FLAGS = ["changes", "locations-resource", "unit-attributes-resource"]
 PER_PAGE = 1_000
@@ -57,29 +50,27 @@ TABLES = """
 
 def read_units(client: Floorgate, asset: str, ids: Ids) -> Records:
     """Yield the units with these ids, or all."""
-    fetch = list_units.sync_detailed
-    for unit in client.iterate(fetch, client=client, asset=asset, ids=ids, per_page=PER_PAGE):
-        yield unit.id, unit.to_dict()
+    for unit in client.units.list(asset=asset, ids=ids, per_page=PER_PAGE):
+        yield unit.id, unit.model_dump_json()
 
 
 def read_locations(client: Floorgate, asset: str, ids: Ids) -> Records:
     """Yield the locations with these ids, or all, on all maps of the asset."""
-    fetch = list_locations.sync_detailed
-    for map in client.iterate(list_maps.sync_detailed, client=client, asset=asset):
-        for location in client.iterate(fetch, map.id, client=client, ids=ids, per_page=PER_PAGE):
-            yield location.id, location.to_dict()
+    for map in client.maps.list(asset=asset):
+        for location in client.maps(map.id).locations.list(ids=ids, per_page=PER_PAGE):
+            yield location.id, location.model_dump_json()
 
 
 def read_assignments(client: Floorgate, asset: str, groups: Ids) -> Records:
     """Yield the attributes of units in these groups, or in all."""
-    fetch = list_assignments.sync_detailed
-    for group in (each.group_id for each in list_attribute_groups.sync(client=client).data):
-        if isinstance(groups, Unset) or group in groups:
-            for each in client.iterate(fetch, group, client=client, asset=asset, per_page=PER_PAGE):
-                yield group, each.to_dict()
+    for group in (each.group_id for each in client.attribute_groups.list()):
+        if groups is None or group in groups:
+            assignments = client.attribute_groups(group).assignments
+            for each in assignments.list(asset=asset, per_page=PER_PAGE):
+                yield group, each.model_dump_json()
 
 
-READERS: dict[ListChangesKindsItem, Callable[[Floorgate, str, Ids], Records]] = {
+READERS: dict[Kind, Callable[[Floorgate, str, Ids], Records]] = {
     "units": read_units,
     "locations": read_locations,
     "attribute_assignments": read_assignments,
@@ -100,12 +91,7 @@ class Copy:
         [cursor] = self.database.execute("SELECT max(cursor) FROM cursors").fetchone()
         has_more = True
         while has_more:
-            batch = list_changes.sync(
-                client=self.client,
-                after=cursor or UNSET,
-                asset=self.asset,
-                kinds=[*READERS],
-            )
+            batch = self.client.changes.list(after=cursor, asset=self.asset, kinds=[*READERS])
             with self.database:
                 if cursor is None:  # of the time before the copy, which may list changes twice
                     self.replace_all(READERS)
@@ -125,21 +111,21 @@ class Copy:
             for start in range(0, len(ids), IDS_PER_REQUEST):
                 self.replace(kind, ids[start : start + IDS_PER_REQUEST])
 
-    def replace_all(self, kinds: Iterable[ListChangesKindsItem]) -> None:
+    def replace_all(self, kinds: Iterable[Kind]) -> None:
         """Copy all records of some kinds again."""
         for kind in kinds:
             self.database.execute("DELETE FROM records WHERE kind = ?", [kind])
-            self.insert(kind, READERS[kind](self.client, self.asset, UNSET))
+            self.insert(kind, READERS[kind](self.client, self.asset, None))
 
-    def replace(self, kind: ListChangesKindsItem, ids: list[str]) -> None:
+    def replace(self, kind: Kind, ids: list[str]) -> None:
         """Copy the records with these ids again."""
         for id in ids:
             self.database.execute("DELETE FROM records WHERE kind = ? AND id = ?", [kind, id])
         self.insert(kind, READERS[kind](self.client, self.asset, ids))
 
-    def insert(self, kind: ListChangesKindsItem, records: Records) -> None:
+    def insert(self, kind: Kind, records: Records) -> None:
         """Insert records of a kind."""
-        rows = ((kind, id, json.dumps(record)) for id, record in records)
+        rows = ((kind, id, record) for id, record in records)
         self.database.executemany("INSERT INTO records VALUES (?, ?, ?)", rows)
 
     def forget(self) -> None:
@@ -167,7 +153,7 @@ def main() -> None:
     key = os.environ.get("FLOORGATE_KEY") or parser.error("set FLOORGATE_KEY to an API key")
     with Floorgate(arguments.url, key, flags=FLAGS) as client:
         try:
-            get_asset.sync(arguments.asset, client=client)
+            client.assets.get(arguments.asset)
         except NotFoundError:
             parser.error(f"{arguments.asset} is not the id of an asset that the key sees")
         copy = Copy(sqlite3.connect(arguments.database), client, arguments.asset)

@@ -15,11 +15,10 @@ import httpx
 from playwright.sync_api import Page
 
 from tests.clients.conftest import Site
-from tests.clients.environment import generate_types
+from tests.clients.environment import CLIENTS, TYPESCRIPT, generate_types
 from tests.gateway.pages import browser
 from tests.rest.demo_service import DemoService
 from tests.rest.packages import install, npm
-from tools.client_generation import CLIENTS, TYPESCRIPT
 
 PACKAGE = Path(__file__).parents[3] / "clients" / "map"
 FILES = Path(__file__).with_name("page")

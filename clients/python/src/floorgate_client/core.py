@@ -7,6 +7,7 @@ import ssl
 import time
 from collections import OrderedDict
 from collections.abc import (
+    AsyncIterable,
     AsyncIterator,
     Callable,
     Generator,
@@ -138,7 +139,7 @@ class _Core:
         method: str,
         path: str,
         ids: Sequence[str],
-        query: Query = {},
+        query: Query | None = None,
         *,
         json: object = None,
         drawing: str | bytes | None = None,
@@ -150,7 +151,9 @@ class _Core:
         return httpx.Request(
             method,
             self._url + path.format(*(quote(each, safe="") for each in ids)),
-            params={name: _to_text(each) for name, each in query.items() if each is not None},
+            params={
+                name: _to_text(each) for name, each in (query or {}).items() if each is not None
+            },
             headers=headers,
             json=json,
             content=drawing,
@@ -310,7 +313,7 @@ class _List(Generic[T]):
         self._decode = decode
 
 
-class List(_List[T]):
+class List(_List[T], Iterable[T]):
     """The resources of a list, whose pages are asked for as the iteration needs them."""
 
     def __iter__(self) -> Iterator[T]:
@@ -327,7 +330,7 @@ class List(_List[T]):
             query = _next_query(response)
 
 
-class AsyncList(_List[T]):
+class AsyncList(_List[T], AsyncIterable[T]):
     """The resources of a list, whose pages are asked for as the iteration needs them."""
 
     async def __aiter__(self) -> AsyncIterator[T]:
@@ -359,7 +362,8 @@ def _to_address(url: str | None) -> str:
         raise ValueError(f"The address begins with https:// or http://, unlike {url!r}")
     for path in ("/v1", "/graphql"):
         if parsed.path.rstrip("/").endswith(path):
-            raise ValueError(f"The address goes without {path}: {str(parsed.copy_with(raw_path=b'/'))!r}, not {url!r}")
+            origin = str(parsed.copy_with(raw_path=b"/")).rstrip("/")
+            raise ValueError(f"The address goes without {path}: {origin!r} instead of {url!r}")
     return url.rstrip("/")
 
 

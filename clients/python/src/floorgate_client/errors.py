@@ -10,7 +10,9 @@ import httpx
 class FloorgateError(Exception):
     """Any error of the service, or on the way to it."""
 
-    def __init__(self, message: str, *, is_temporary: bool, retry_after: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, is_temporary: bool, retry_after: float | None = None
+    ) -> None:
         super().__init__(message)
         self.is_temporary = is_temporary
         """Whether to try again helps: the client has done so."""
