@@ -225,7 +225,8 @@ class Gateway(Application):
     @cached_property
     def _graphql_route(self) -> PathRoute:
         endpoint = GraphQLEndpoint(self, self.documents, self.stream_services)
-        return PathRoute(GRAPHQL_PATH, {"GET": endpoint, "POST": endpoint})
+        handlers = {"GET": endpoint, "POST": endpoint}
+        return PathRoute(GRAPHQL_PATH, handlers, endpoint.answer_error)
 
     def _explain(self, route: PathRoute) -> PathRoute:
         return build_explained_route(route, self, self._require_state)

@@ -305,7 +305,7 @@ def build_explained_route(
         for method, handler in route.handlers.items()
         if isinstance(handler, (DeferredHandler, GraphQLEndpoint, SavedHandler))
     }
-    return PathRoute(route.path, handlers)
+    return PathRoute(route.path, handlers, route.answer_error)
 
 
 def _refuse_streams(scope: Scope) -> None:

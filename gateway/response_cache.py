@@ -236,6 +236,7 @@ _SLOW_PATH_HEADERS = frozenset(
         b"expect",
         b"upgrade",
         b"connection",
+        b"if-match",
         EXPLAIN_HEADER,
     }
 )

@@ -21,6 +21,7 @@ from rest.responses import (
     ENCODED_RESPONSE_HEADERS,
     ENCODINGS,
     Encoding,
+    Precondition,
     compute_etag,
     etag_for_encoding,
     find_encoding,
@@ -38,7 +39,13 @@ GZIP_BYTES_IN_EVENT_LOOP = 64_000
 MIN_COMPRESSED_BYTES = 500
 """The smallest body to compress: below, a Content-Encoding header costs more than is saved."""
 
-_ENCODING_PREFERENCE: tuple[Encoding, ...] = ("zstd", "gzip", "identity")
+_ENCODINGS_BY_NAME: dict[str, Encoding] = {
+    "zstd": "zstd",
+    "gzip": "gzip",
+    "x-gzip": "gzip",
+    "*": "gzip",  # every client that sends it can decode gzip
+    "identity": "identity",
+}
 _GZIP_LEVEL = 4  # level 6 takes 50 % longer and saves 3 % on a list of units
 _ZSTD_LEVEL = 3  # its window stays below the 8 MB that RFC 9659 allows
 
@@ -47,24 +54,22 @@ _ZSTD_LEVEL = 3  # its window stays below the 8 MB that RFC 9659 allows
 def negotiate_encoding(header: bytes | None) -> Encoding:
     """Choose the coding for an `Accept-Encoding` header. Join repeated headers with commas.
 
-    The highest weight wins, then zstd before gzip before identity. `*` stands for gzip, which
-    every client that sends it can decode. If the client rejects all three, send identity,
-    which RFC 9110, 12.5.3 permits.
+    The highest weight wins, and of equal ones the coding that the client names first: clients
+    have named zstd at the end of a list without being able to decode it. If the client rejects
+    all that is offered, send identity, which RFC 9110, 12.5.3 permits.
 
     >>> negotiate_encoding(b"gzip, deflate, br, zstd")
-    'zstd'
+    'gzip'
     """
     if header is None:
         return "identity"
     weights = parse_weights(header.decode("latin-1"))
-    gzip_weight = weights.get("gzip", weights.get("x-gzip", weights.get("*", 0.0)))
-    offered = {
-        "zstd": weights.get("zstd", 0.0),
-        "gzip": gzip_weight,
-        "identity": weights.get("identity", 0.0),
-    }
-    best = max(_ENCODING_PREFERENCE, key=lambda encoding: offered[encoding])
-    return best if offered[best] > 0 else "identity"
+    if "gzip" in weights:
+        weights.pop("*", None)
+    offered = [name for name, weight in weights.items() if weight and name in _ENCODINGS_BY_NAME]
+    if not offered:
+        return "identity"
+    return _ENCODINGS_BY_NAME[max(offered, key=weights.__getitem__)]
 
 
 def choose_encoding(header: bytes | None, size_bytes: int) -> Encoding:
@@ -199,6 +204,7 @@ class CachedResponse(Struct, eq=False, weakref=True):
         method: str = scope["method"]
         known = if_none_match if method in TAGGED_METHODS else None
         encoded, is_match = self.select_encoding(accept_encoding, known)
+        _check_precondition(scope, self._etag)
         return encoded.write_messages(method, is_match=is_match)
 
     def is_ready(self, accept_encoding: bytes | None, if_none_match: bytes | None) -> bool:
@@ -214,7 +220,9 @@ class CachedResponse(Struct, eq=False, weakref=True):
             return True
         if self._etag is None:
             return False
-        is_match = if_none_match is not None and self._find_match(if_none_match) is not None
+        is_match = (
+            if_none_match is not None and self._find_match(if_none_match, encoding) is not None
+        )
         return is_match or encoding == "identity"
 
     def select_encoding(
@@ -223,11 +231,11 @@ class CachedResponse(Struct, eq=False, weakref=True):
         """Return the body for a GET's `Accept-Encoding`, and False; or, if `If-None-Match`
         names the body in any encoding, that encoding and True.
         """
+        encoding = choose_encoding(accept_encoding, len(self._body))
         if if_none_match is not None:
-            match = self._find_match(if_none_match)
+            match = self._find_match(if_none_match, encoding)
             if match is not None:
                 return match, True
-        encoding = choose_encoding(accept_encoding, len(self._body))
         return self._get_encoded(encoding), False
 
     def encode_all(self) -> None:
@@ -279,13 +287,13 @@ class CachedResponse(Struct, eq=False, weakref=True):
             self._encoded_responses[encoding] = encoded
         return encoded
 
-    def _find_match(self, if_none_match: bytes) -> EncodedResponse | None:
+    def _find_match(self, if_none_match: bytes, asked: Encoding) -> EncodedResponse | None:
         for encoded in self._encoded_responses.values():
             if if_none_match == encoded.etag:
                 return encoded
         if self._etag is None:
             self._etag = compute_etag(self._body, self.headers)
-        encoding = find_encoding(if_none_match, self._etag)
+        encoding = find_encoding(if_none_match, self._etag, asked)
         return None if encoding is None else self._get_variant(encoding)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -293,6 +301,13 @@ class CachedResponse(Struct, eq=False, weakref=True):
         scope[SCOPE_CACHED_RESPONSE] = weakref.ref(self)
         for message in await self.prepare_messages(scope):
             await send(message)
+
+
+def _check_precondition(scope: Scope, tag: str | None) -> None:
+    """Raise PreconditionFailedError for a GET with an `If-Match` that does not match."""
+    if_match = fields_of(scope).get(b"if-match")
+    if if_match is not None and scope["method"] in TAGGED_METHODS:
+        Precondition(if_match.decode("latin-1"), None).check(tag)
 
 
 def _encode(
@@ -372,9 +387,12 @@ async def finish_response(
         tag, content = await asyncio.to_thread(_encode, body, encoding, None, tagged)
     else:
         tag, content = _encode(body, encoding, None, tagged)
-    known = find_encoding(if_none_match, tag) if tag and if_none_match is not None else None
-    if known is not None:
-        encoding = known
+    known = None
+    if tag is not None:
+        _check_precondition(scope, tag)
+        if if_none_match is not None:
+            known = find_encoding(if_none_match, tag, encoding)
+            encoding = known or encoding
     if len(names) == len(headers):  # without a loop, which takes as long as all else here
         names.pop(b"content-length", None)
         common = tuple(names.items())

@@ -155,12 +155,12 @@ class SavedEndpoints:
                 records = self._get_state().saved_endpoints.get()
                 if records is None:
                     records = await self._load_records()
+                if records is not self._routes.records:
+                    self._routes = self._build_routes(records)
+                found = self._routes.tree.find(segments := split_path(scope))
             except HttpError as error:
                 await error(scope, receive, send)
                 return
-            if records is not self._routes.records:
-                self._routes = self._build_routes(records)
-            found = self._routes.tree.find(segments := split_path(scope))
         if found is None:
             await others(scope, receive, send)
         else:

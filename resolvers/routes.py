@@ -244,6 +244,20 @@ def _to_leg(leg: "Leg", scale: float) -> RouteLeg:
     )
 
 
+async def draw_route(parent: strawberry.Parent[Route], info: Info) -> list[list[list[float]]]:
+    """Draw the route as people walk: clear of walls, with rounded bends.
+
+    There is a line of x, y in the map's own coordinates for each of `legs`; a passage has none.
+    Lengths and times are those of `points`.
+    """
+    await ROUTING.load()
+    from routing.search import drawn_walks
+
+    network, route, scale = parent.found.network, parent.found.route, parent.found.scale
+    lines = await distances.run_search(drawn_walks.draw_route, network, route)
+    return [(line / scale).round(3).tolist() for line in lines]
+
+
 MAX_UNITS_TO_NAME = 1_000
 """Spaces beside a route that may be units: those where it begins."""
 

@@ -6,6 +6,7 @@ error is named by its path in the body.
 
 import hashlib
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -230,10 +231,12 @@ def _count_tokens(text: bytes) -> int:
 def parse_json(text: bytes, name: str = "body", *, is_input: bool = False) -> Any:
     """Return the value of a JSON text. Raises HttpError 400 with line and column.
 
+    It may begin with a byte order mark, which RFC 8259, 8.1, lets a reader ignore.
+
     With `is_input`, a number that no float can hold is invalid input: HttpError 422.
     """
     try:
-        return orjson.loads(text)
+        return orjson.loads(text.removeprefix(BOM_UTF8))
     except orjson.JSONDecodeError as error:
         # The message of orjson for a number such as 1e999.
         if is_input and "infinity" in error.msg:

@@ -7,7 +7,7 @@ in it into two segments; here the path is split first and decoded after.
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote, unquote_to_bytes
 
@@ -15,8 +15,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from rest.errors import HttpError, method_not_allowed_error
+from rest.errors import (
+    HttpError,
+    from_graphql_error,
+    method_not_allowed_error,
+    not_found_error,
+)
 from rest.scope_members import SCOPE_ROUTE, ClientDisconnectedError
+from schema.errors import PreconditionFailedError
 from schema.operation_inputs import ID
 
 Handler = Callable[[Request], Awaitable[ASGIApp]]
@@ -32,8 +38,14 @@ _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 class PathRoute:
     """All methods of one path such as `/v1/assets/{asset}`."""
 
-    def __init__(self, path: str, handlers: Mapping[str, Handler]) -> None:
+    def __init__(
+        self,
+        path: str,
+        handlers: Mapping[str, Handler],
+        answer_error: Callable[[Request, HttpError], ASGIApp] = lambda request, error: error,
+    ) -> None:
         self.path = path
+        self.answer_error = answer_error
         self.segments = path.split("/")
         self._parameters = [
             (position, segment[1:-1])
@@ -73,8 +85,12 @@ class PathRoute:
             else:
                 raise method_not_allowed_error(self.allowed_methods)
         except HttpError as error:
-            response = error
-        await response(scope, receive, send)
+            response = self.answer_error(request, error)
+        try:
+            await response(scope, receive, send)
+        except PreconditionFailedError as error:  # it is not known before the entity tag is
+            answer = self.answer_error(request, from_graphql_error(error))
+            await answer(scope, receive, send)
 
 
 class RouteTree:
@@ -89,7 +105,12 @@ class RouteTree:
             branch[END_OF_PATH] = route
 
     def find(self, path_segments: Sequence[str | None]) -> PathRoute | None:
-        """Return the route that fits; a literal segment goes before a parameter."""
+        """Return the route that fits; a literal segment goes before a parameter.
+
+        Raises HttpError 404 for a path that has a route without the slash at its end.
+        """
+        if path_segments[-1] == "" and (meant := _find(self._tree, path_segments[:-1], 0)):
+            raise not_found_error(f"{meant.path} has no slash at its end")
         return _find(self._tree, path_segments, 0)
 
 
@@ -110,13 +131,17 @@ class PathRouter:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond with the route that fits the path; it looks at the method."""
+        answer = self._others
         if scope["type"] == "http":
             segments = split_path(scope)
-            route = self._tree.find(segments)
-            if route is not None:
-                await route.handle(segments, scope, receive, send)
-                return
-        await self._others(scope, receive, send)
+            try:
+                route = self._tree.find(segments)
+            except HttpError as error:
+                answer = error
+            else:
+                if route is not None:
+                    answer = partial(route.handle, segments)
+        await answer(scope, receive, send)
 
 
 def _find(branch: SegmentTree, segments: Sequence[str | None], start: int) -> PathRoute | None:

@@ -234,9 +234,9 @@ def bad_request_error(message: str) -> HttpError:
     return HttpError(400, message, "BAD_REQUEST")
 
 
-def not_found_error() -> HttpError:
-    """Return the 404 for what does not exist or is not visible to the key."""
-    return HttpError(404, "Not found", "NOT_FOUND")
+def not_found_error(reason: str = "") -> HttpError:
+    """Return the 404 for what does not exist or is not visible to the key, without a reason."""
+    return HttpError(404, f"Not found{reason and ': '}{reason}", "NOT_FOUND")
 
 
 def method_not_allowed_error(allowed: Sequence[str]) -> HttpError:

@@ -354,8 +354,8 @@ def describe_ignored(names: Iterable[str], known: Sequence[str]) -> str | None:
 
     It is a structured list of strings (RFC 9651), each with the nearest known name.
 
-    >>> describe_ignored(["page", "order_by"], ["page", "order-by"])
-    '"order_by";did-you-mean="order-by"'
+    >>> describe_ignored(["page", "order_by", "ids[]"], ["page", "order-by", "ids"])
+    '"order_by";did-you-mean="order-by", "ids[]";did-you-mean="ids"'
     """
     unknown = [
         name
@@ -367,7 +367,7 @@ def describe_ignored(names: Iterable[str], known: Sequence[str]) -> str | None:
     suggested = {*known, API_KEY_PARAMETER}.difference(*SPELLINGS.values())
     items = []
     for name in unknown[:MAX_IGNORED_REPORTED]:
-        spelt = name.lower().replace("_", "-")
+        spelt = name.lower().replace("_", "-").partition("[")[0]  # some clients send `ids[]=`
         near = get_close_matches(spelt, suggested, 1, MIN_LIKENESS)
         items.append(f'"{name}"' + (f';did-you-mean="{near[0]}"' if near else ""))
     return ", ".join(items) or None

@@ -553,12 +553,12 @@ def etag_matches(if_none_match: bytes | None, tag: str) -> bool:
     return header in (tag, "*") or tag.removeprefix("W/") in given
 
 
-def find_encoding(if_none_match: bytes, tag: str) -> Encoding | None:
+def find_encoding(if_none_match: bytes, tag: str, asked: Encoding) -> Encoding | None:
     """Return the encoding of a body with this tag, if `If-None-Match` names it in any.
 
-    A client that has the body in another encoding has the same content.
+    A client that has the body in another encoding than it asks for has the same content.
     """
-    for encoding in ENCODINGS:
+    for encoding in (asked, *ENCODINGS):
         if etag_matches(if_none_match, etag_for_encoding(tag, encoding)):
             return encoding
     return None
@@ -591,12 +591,10 @@ class Precondition:
         current = {etag_for_encoding(tag, encoding) for encoding in ENCODINGS if tag}
         if self.if_match is not None and not self._matches(self.if_match, current, strongly=True):
             raise PreconditionFailedError(
-                "If-Match: must hold the ETag of the current list; it has changed, so read it again"
+                "If-Match: must hold the current ETag; it has changed, so read again"
             )
         if self.if_none_match is not None and self._matches(self.if_none_match, current):
-            raise PreconditionFailedError(
-                "If-None-Match: must not match the ETag of the current list"
-            )
+            raise PreconditionFailedError("If-None-Match: must not match the current ETag")
 
     @staticmethod
     def _matches(header: str, current: set[str], *, strongly: bool = False) -> bool:

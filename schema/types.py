@@ -56,6 +56,7 @@ SHAPE_COST = 10
 LOAD_COST = 1_000  # the network of a map is loaded, as it is or without what is avoided
 REPORT_COST = 100  # it may be a megabyte long
 STEPS_COST = 2_000
+LINES_COST = 1_000
 GEOJSON_COST = 10_000  # all levels of a map are drawn in another process, once for a drawing
 PICTURE_COST = 5_000  # a level is drawn in another process, perhaps with a route
 PROCESS_COST = 10_000  # the work takes seconds, in another process or in MongoDB
@@ -362,6 +363,7 @@ class Route:
     feet: float
     seconds: float
     legs: list[RouteLeg]  # type: ignore[valid-type]
+    lines = resolver_field(resolvers.routes.draw_route, list[list[list[float]]], cost=LINES_COST)
     steps = resolver_field(resolvers.routes.list_steps_of_route, "list[RouteStep]", cost=STEPS_COST)
 
 

@@ -104,8 +104,7 @@ class GraphQLEndpoint:
             self.documents.keep(document, caller.key_id)
             return response
         except HttpError as error:
-            note_errors(request.scope, [error])
-            return _error_response(error, media_type, request_id)
+            return self.answer_error(request, error)
         except InvalidOperationError as error:
             note_errors(request.scope, error.errors)
             errors = format_errors(error.errors, request_id)
@@ -114,6 +113,13 @@ class GraphQLEndpoint:
             # GraphQL over HTTP, "Status Codes": application/json means 200 even for these.
             status = 400 if media_type == GRAPHQL_RESPONSE_MEDIA_TYPE else 200
             return _json_response(status, {"errors": errors}, media_type)
+
+    def answer_error(self, request: Request, error: HttpError) -> ASGIApp:
+        """Return an error in GraphQL's form."""
+        note_errors(request.scope, [error])
+        accept = fields_of(request.scope).get(b"accept", b"").decode("latin-1")
+        media_type = negotiate_media_type(accept) or JSON_MEDIA_TYPE
+        return _error_response(error, media_type, request.scope["state"]["request_id"])
 
     async def _respond(
         self,

@@ -43,6 +43,7 @@ _SHA256_HEX = re.compile(r"[0-9a-f]{64}")
 # GraphQL over HTTP, appendix "Persisted Documents", "Document identifier syntax".
 _DOCUMENT_ID = re.compile(r"[A-Za-z0-9._~:-]+")
 _SHA256_PREFIX = "sha256:"
+_MEMBERS = ("query", "operationName", "variables", "extensions", "documentId")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,9 @@ async def read_graphql_request(request: Request) -> GraphQLRequest:
             )
         return parse_members(parse_json(body))
     members: dict[str, Any] = dict(request.query_params)
+    for name in _MEMBERS:
+        if (times := len(request.query_params.getlist(name))) > 1:
+            raise bad_request_error(f"{name} must be given once, not {times} times")
     for name in ("variables", "extensions"):
         if name in members:
             members[name] = parse_json(members[name].encode(errors="replace"), name)

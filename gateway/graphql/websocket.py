@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import orjson
 from graphql import GraphQLError
+from msgspec import structs
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
@@ -52,6 +53,8 @@ MAX_REASON_BYTES = 123
 """The longest reason in the frame that closes a WebSocket (RFC 6455, 5.5)."""
 _TYPES_WITH_ID = frozenset({"subscribe", "complete"})
 _TYPES = _TYPES_WITH_ID | {"connection_init", "ping", "pong"}
+_KEY_PLACE = "apiKey in the payload of connection_init"
+_FLAGS_PLACE = "experimentalFlags in the payload of connection_init"
 
 
 class CloseError(Exception):
@@ -77,7 +80,8 @@ class CloseError(Exception):
     @classmethod
     def from_http_error(cls, error: HttpError) -> "CloseError":
         """Return what rejects a client: for now, or because of its key."""
-        return cls(1013 if error.status in (429, 503) else 4403, error.message)
+        hint = f": send it as {_KEY_PLACE}" if error.code == "UNAUTHENTICATED" else ""
+        return cls(1013 if error.status in (429, 503) else 4403, error.message + hint)
 
 
 class ClientMessage(NamedTuple):
@@ -230,6 +234,7 @@ class SocketOperations:
         """Run an operation and send its results. Raises HttpError and InvalidOperationError."""
         services, variables = self._services, client_request.variables
         caller = await services.service.authenticate(request)
+        caller = structs.replace(caller, flags_place=_FLAGS_PLACE)
         document = await self._documents.find(client_request, caller.key_id)
         operation = await services.service.executor.load_client_operation(
             document.text, client_request.operation_name, variables

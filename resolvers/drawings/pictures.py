@@ -24,7 +24,7 @@ from resolvers.request.caller import CALCULATE_DISTANCES
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.kinds import DescribedEnum, graphql_enum
-from resolvers.routes import Route, find_route
+from resolvers.routes import Route, draw_route, find_route
 from routing.values import TravelMode
 from storage.catalog import Map
 
@@ -145,7 +145,7 @@ async def get_picture_of_map(
         parent.name,
         level,
         unit,
-        None if route is None else _divide(route, [floor.id for floor in floors]),
+        None if route is None else await _divide(route, info, [floor.id for floor in floors]),
         chosen is PictureFormat.PNG,
         width or DEFAULT_PICTURE_WIDTH,
     )
@@ -178,7 +178,7 @@ async def _make(
         raise InvalidInputError(**{name: message}) from error
 
 
-def _divide(route: Route, order: Sequence[str]) -> picture_files.RouteOnFloors:
+async def _divide(route: Route, info: Info, order: Sequence[str]) -> picture_files.RouteOnFloors:
     """Return what each floor shows of a route."""
     ranks = {floor_id: rank for rank, floor_id in enumerate(order)}
     marks: dict[str, Marks] = {}
@@ -192,9 +192,9 @@ def _divide(route: Route, order: Sequence[str]) -> picture_files.RouteOnFloors:
         marks[floor_id] = before._replace(**more)
 
     legs = route.legs
-    for index, leg in enumerate(legs):
-        if leg.points:
-            line = tuple((x, y) for x, y in leg.points)
+    for index, (leg, drawn) in enumerate(zip(legs, await draw_route(route, info), strict=True)):
+        if drawn:
+            line = tuple((x, y) for x, y in drawn)
             add(leg.floor_id, lines=line)
             if index == 0:
                 add(leg.floor_id, start=line[0])

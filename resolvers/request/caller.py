@@ -70,6 +70,8 @@ class Caller(Struct, frozen=True):
     permissions: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
     key_expires_at: datetime | None = None
+    flags_place: str = "Experimental-Flags header"
+    """Where this client sends flags."""
 
     def __post_init__(self) -> None:
         if ADMIN_PERMISSION in self.permissions and self.scope.asset_ids is not None:
@@ -119,7 +121,7 @@ class Requirement:
 
     def _error_for(self, caller: Caller) -> RequestError | None:
         if self.flag is not None and self.flag not in caller.flags:
-            return FlagRequiredError(self.flag)
+            return FlagRequiredError(self.flag, caller.flags_place)
         if self.permission is not None and self.permission not in caller.permissions:
             return PermissionRequiredError(self.permission)
         return None

@@ -49,8 +49,8 @@ class FlagRequiredError(RequestError):
 
     code = "FLAG_REQUIRED"
 
-    def __init__(self, flag: str) -> None:
-        super().__init__(f"Experimental-Flags header must include {flag}", flag=flag)
+    def __init__(self, flag: str, place: str = "Experimental-Flags header") -> None:
+        super().__init__(f"{place} must include {flag}", flag=flag)
 
 
 class PermissionRequiredError(RequestError):

@@ -52,8 +52,8 @@ are percent-encoded and may hold any character, `/` included.
 `Link`, lead to the next and the previous page with the same filters. A page past the end is empty.
 
 **Caching.** Every response to GET has a strong `ETag`. Send it in `If-None-Match`: the response for
-an unchanged resource is 304 without a body. Responses are compressed for clients that accept zstd
-or gzip.
+an unchanged resource is 304 without a body. With `If-Match`, that for a changed one is 412.
+Responses are compressed for clients that accept zstd or gzip.
 
 **Methods.** HEAD works wherever GET does, OPTIONS everywhere, with `Allow`. Any other method is
 405, with `Allow`. An unknown path is 404.

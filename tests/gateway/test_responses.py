@@ -62,6 +62,39 @@ async def test_head_has_the_headers_of_get_and_no_body(
         assert (headed.status_code, headed.content) == (200, b"")
 
 
+@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+async def test_any_tag_is_met_by_that_of_the_response(
+    client: httpx.AsyncClient, address: str, coding: str
+) -> None:
+    client.headers["Accept-Encoding"] = coding
+    for _ in range(2):  # from the cache, too
+        first = await client.get(address)
+        again = await client.get(address, headers={"If-None-Match": "*"})
+        assert (again.status_code, again.headers["etag"]) == (304, first.headers["etag"])
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+async def test_a_read_may_depend_on_what_the_client_has(
+    client: httpx.AsyncClient, address: str
+) -> None:
+    async def read(tag: str, method: str = "GET", **headers: str) -> int:
+        headers["If-Match"] = tag
+        return (await client.request(method, address, headers=headers)).status_code
+
+    tag = (await client.get(address)).headers["etag"]
+    for _ in range(2):
+        assert [await read(tag), await read("*"), await read(f'"old", {tag}')] == [200] * 3
+        for method in ("GET", "HEAD"):
+            assert await read('"old"', method, **{"If-None-Match": tag}) == 412
+    refused = await client.get(address, headers={"If-Match": f"W/{tag}"})
+    assert refused.status_code == 412
+    assert "etag" not in refused.headers
+    body = refused.json()
+    error = body["errors"][0]["extensions"] if address.startswith("/graphql") else body
+    assert error["code"] == "PRECONDITION_FAILED"
+
+
 async def test_an_error_is_never_answered_304(client: httpx.AsyncClient) -> None:
     for address, status in (("/v1/units/none", 404), ("/v1/units?page=0", 422)):
         response = await client.get(address, headers={"If-None-Match": "*"})
@@ -263,11 +296,14 @@ async def test_a_304_compresses_nothing(compressor: Compressor) -> None:
         (b"", "identity"),
         (b"gzip", "gzip"),
         (b"x-gzip", "gzip"),
-        (b"gzip, deflate, br, zstd", "zstd"),  # Chromium
+        (b"gzip, deflate, br, zstd", "gzip"),  # Chromium
+        (b"zstd, br, gzip, deflate", "zstd"),
+        (b"br, *, gzip", "gzip"),
         (b"gzip;q=1.0, zstd;q=0.5", "gzip"),
         (b"gzip ; q=0.8 , zstd ; q=0.9", "zstd"),
         (b"identity, gzip;q=0.5", "identity"),
         (b"gzip, identity", "gzip"),
+        (b"identity, gzip", "identity"),
         (b"gzip;q=0", "identity"),
         (b"*", "gzip"),
         (b"*;q=0", "identity"),

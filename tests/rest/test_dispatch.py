@@ -14,7 +14,7 @@ from rest import dispatch
 from rest.dispatch import PathRoute, RouteTree, decode_segment, run_while_connected, split_path
 from rest.scope_members import ClientDisconnectedError
 from tests.fixtures import HIDDEN, ODD_IDS
-from tests.rest.error_bodies import read_error
+from tests.rest.error_bodies import read_error, read_message
 
 PATHS = (
     "/v1/units",
@@ -41,7 +41,6 @@ def found(raw_path: bytes) -> tuple[str, dict[str, str | None]] | None:
         (b"/v1/units/u1", "/v1/units/{unit}", {"unit": "u1"}),
         (b"/v1/units/a%2Fb", "/v1/units/{unit}", {"unit": "a/b"}),
         (b"/v1/units/%E2%82%AC", "/v1/units/{unit}", {"unit": "\u20ac"}),
-        (b"/v1/units/", "/v1/units/{unit}", {"unit": ""}),
         (b"/v1/units/%zz", "/v1/units/{unit}", {"unit": None}),
         (b"/v1/units/" + 255 * b"x", "/v1/units/{unit}", {"unit": 255 * "x"}),
         (b"/v1/maps/m/units/u", "/v1/maps/{map}/units/{unit}", {"map": "m", "unit": "u"}),
@@ -112,7 +111,7 @@ async def test_a_unit_is_found_by_its_id(
 @pytest.mark.parametrize(
     "path",
     [
-        "/v1/units/",  # empty
+        "/v1/maps//units/unit-1",  # empty
         "/v1/units/Unit-1",  # another case
         "/v1/units/unit-1%20",
         "/v1/units/a/b",  # two segments
@@ -122,7 +121,6 @@ async def test_a_unit_is_found_by_its_id(
         "/v1/units/unit-1%00",
         "/v1/units/" + "u" * 256,
         "/v1/units/u%CC%88ni%CC%88code",  # decomposed
-        "/v1/units/unit-1/",
         "//v1/units/unit-1",
         "/V1/units/unit-1",
         "/v1/assets/north/floors/s-1",
@@ -132,6 +130,25 @@ async def test_what_names_nothing_is_not_found(client: httpx.AsyncClient, path: 
     response = await client.send(raw(client, path))
     assert response.status_code == 404
     assert read_error(response) == {"message": "Not found", "code": "NOT_FOUND"}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("/v1/units/", "/v1/units"),
+        ("/v1/units/none/", "/v1/units/{unit}"),
+        ("/v1/units/references/", "/v1/units/references"),
+        ("/v1/", "/v1"),
+        ("/graphql/", "/graphql"),
+        ("/health/live/", "/health/live"),
+    ],
+)
+async def test_a_slash_too_many_is_named(client: httpx.AsyncClient, path: str, meant: str) -> None:
+    for method in ("GET", "POST"):
+        response = await client.request(method, path)
+        assert response.status_code == 404
+        assert read_message(response) == f"Not found: {meant} has no slash at its end"
 
 
 def raw(client: httpx.AsyncClient, path: str) -> httpx.Request:

@@ -43,7 +43,7 @@ def assert_is_error(response: httpx.Response, status: int, message: str | None =
 
 @pytest.mark.parametrize(
     "path",
-    ["/v1/", "/v2", "/v2/units", "/v1/nothing", "/graphql/", "/pages/none.js", "/pages"],
+    ["/v2", "/v2/units", "/v2/", "/v1/nothing", "/pages/none.js", "/pages"],
 )
 async def test_an_unknown_address_is_not_found(anonymous: httpx.AsyncClient, path: str) -> None:
     for method in ("GET", "POST", "DELETE"):

@@ -55,7 +55,7 @@ async def test_a_write_based_on_an_old_list_is_rejected(writer: httpx.AsyncClien
     assert await write(writer, YARD, f"{PATH}/remove", If_Match=now.headers["etag"]) == 204
     response = await writer.put(PATH, json={"data": [SEA]}, headers={"If-Match": '"old"'})
     assert response.json()["message"] == (
-        "If-Match: must hold the ETag of the current list; it has changed, so read it again"
+        "If-Match: must hold the current ETag; it has changed, so read again"
     )
 
 

@@ -134,6 +134,15 @@ async def test_get_runs_queries_with_variables(client: httpx.AsyncClient) -> Non
     assert response.json() == {"data": {"asset": {"id": SEEN}}}
 
 
+@pytest.mark.parametrize("name", ["query", "operationName", "variables"])
+async def test_a_repeated_member_of_a_get_is_rejected(client: httpx.AsyncClient, name: str) -> None:
+    params = [("query", "query A { __typename }"), ("operationName", "A"), ("variables", "{}")]
+    response = await client.get("/graphql", params=[*params, (name, dict(params)[name])])
+    assert response.status_code == 400
+    [error] = response.json()["errors"]
+    assert error["message"] == f"{name} must be given once, not 2 times"
+
+
 async def test_get_never_runs_mutations(client: httpx.AsyncClient) -> None:
     query = 'mutation { createApiKey(input: { name: "n" }) { apiKey { id } } }'
     response = await client.get("/graphql", params={"query": query})
@@ -146,7 +155,12 @@ async def test_other_methods_are_rejected(client: httpx.AsyncClient) -> None:
     response = await client.put("/graphql", json={"query": "{ __typename }"})
     assert response.status_code == 405
     assert response.headers["allow"] == "GET, HEAD, OPTIONS, POST"
-    assert read_message(response) == "Method not allowed"
+    assert codes(response.json()) == ["METHOD_NOT_ALLOWED"]
+
+
+async def test_a_byte_order_mark_is_ignored(client: httpx.AsyncClient) -> None:
+    response = await post(client, b'\xef\xbb\xbf{"query":"{__typename}"}')
+    assert response.json() == {"data": {"__typename": "Query"}}
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,11 @@ FAULTS: list[tuple[list[str | bytes], int, str]] = [
     ([SUBSCRIBE], 4401, "Unauthorized: send connection_init first"),
     ([INIT, INIT], 4429, "Too many initialisation requests"),
     ([INIT, SUBSCRIBE, SUBSCRIBE], 4409, "Subscriber for 1 already exists"),
-    (['{"type": "connection_init"}'], 4403, "No API key found in request"),
+    (
+        ['{"type": "connection_init", "payload": {"headers": {"API-Key": "fgk_1"}}}'],
+        4403,
+        "No API key found in request: send it as apiKey in the payload of connection_init",
+    ),
     ([INIT.replace("%s", "fgk_wrong")], 4403, "Invalid authentication credentials"),
     ([INIT.replace('"%s"', "7")], 4400, "apiKey must be a string"),
     (
@@ -248,6 +252,8 @@ async def test_flags_in_the_payload_count_as_the_header_does(world: World) -> No
             await socket.subscribe(query)
             [error] = (await socket.receive())["payload"]["errors"]
             assert error["extensions"]["code"] == "FLAG_REQUIRED"
+            place = "experimentalFlags in the payload of connection_init"
+            assert error["message"] == f"{place} must include unit-attributes-resource"
         for flags in (["unit-attributes-resource"], "unit-attributes-resource, distances"):
             async with service.socket(experimentalFlags=flags) as socket:
                 await socket.subscribe(query)

@@ -41,14 +41,13 @@ export function routeOverlay(
     overlay.lines.push({ points: [at(start), at(end)], kind: 'straight' })
   }
   if (answer.kind === 'route') {
+    for (const [index, line] of answer.lines.entries()) {
+      if (line.length && answer.legs[index]?.floor_id === floorId) overlay.lines.push({ points: line.map(toPoint), kind: 'route' })
+    }
     const legs = joinPassages(answer.legs)
     for (const [index, leg] of legs.entries()) {
       const { connector_kind: kind, floor_id: from, to_floor_id: to } = leg
-      if (!kind) {
-        if (from === floorId) overlay.lines.push({ points: leg.points.map(toPoint), kind: 'route' })
-        continue
-      }
-      if (from !== floorId && to !== floorId) continue
+      if (!kind || (from !== floorId && to !== floorId)) continue
       const [other, text] = from === floorId ? [to, texts.stopTo] : [from, texts.stopFrom]
       const place = from === floorId ? lastPoint(legs, answer.start, index) : firstPoint(legs, answer.end, index)
       const connector = leg.connector_name ?? texts[kind]

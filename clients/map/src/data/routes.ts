@@ -20,6 +20,8 @@ export interface FoundRoute {
   feet: number
   seconds: number
   legs: Schemas['RouteLeg'][]
+  /** What to draw of each leg: clear of walls, as people walk. */
+  lines: number[][][]
   steps: Schemas['RouteStep'][]
   start: Place
   end: Place
@@ -40,13 +42,13 @@ export type RouteAnswer = FoundRoute | NoRoute
 /** Find the fastest route, or the reasons why there is none. Throws FloorgateError for all else that is wrong. */
 export async function findRoute(api: Api, request: RouteRequest, signal?: AbortSignal): Promise<RouteAnswer> {
   const { map, from, to, mode, avoid } = request
-  const query = { from: writeWaypoint(from), to: writeWaypoint(to), mode, steps: true, ...(avoid.length && { avoid: [...avoid] }) }
+  const query = { from: writeWaypoint(from), to: writeWaypoint(to), mode, steps: true, lines: true, ...(avoid.length && { avoid: [...avoid] }) }
   const found = api.rest.GET('/v1/maps/{map}/route', { params: { path: { map }, query }, signal })
   const ends = findEnds(api, request, signal)
   ends.catch(() => {}) // the route has the same error, with better names
   try {
     const route = (await found).data.data
-    if (route) return { kind: 'route', ...route, steps: route.steps ?? [], ...(await ends) }
+    if (route) return { kind: 'route', ...route, steps: route.steps ?? [], lines: route.lines ?? [], ...(await ends) }
     const { start, end } = await ends
     return { kind: 'none', start, end, reasons: await findReasons(api, request, signal) }
   } catch (error) {
