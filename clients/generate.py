@@ -342,7 +342,9 @@ def generate(description: Json) -> None:
     (PYTHON / "version.py").write_text(f'VERSION = "{version}"\n')
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(CLIENTS / "templates"),
-        **{"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja2.StrictUndefined},
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
         autoescape=False,  # noqa: S701  what is written is programs
     )
     environment.filters |= {"camel": to_camel_case}

@@ -191,6 +191,7 @@ def test_the_client_and_programs_with_it_pass_mypy_in_strict_mode(tmp_path: Path
         (tmp_path / name).write_text(text)
     programs = [*tmp_path.glob("*.py"), PROGRAMS / "asking.py", PROGRAMS / "every_endpoint.py"]
     programs += [PYTHON / "examples" / "sync_directory.py", SOURCE / "floorgate_client"]
+    programs.append(CLIENTS / "generate.py")
     run("-m", "mypy", "--strict", "--config-file=", *programs, MYPYPATH=str(SOURCE))
 
 
