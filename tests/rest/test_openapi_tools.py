@@ -84,20 +84,12 @@ def test_redocly_finds_nothing_under_its_recommended_rules(
         assert json.loads(done)["problems"] == []
 
 
-def test_clients_are_generated_from_a_description_with_own_endpoints(
+def test_types_are_generated_from_a_description_with_own_endpoints(
     packages: Packages, own_description: Path, tmp_path: Path
 ) -> None:
-    types, client = tmp_path / "types.d.ts", tmp_path / "client"
+    types = tmp_path / "types.d.ts"
     packages.tool("openapi-typescript", own_description, "-o", types)
     packages.tool("tsc", "--noEmit", "--strict", types)
-    generator = str(Path(sys.executable).with_name("openapi-python-client"))
-    options = ["--fail-on-warning", "--config", PYTHON / "generator.yml", "--meta", "none"]
-    options += ["--path", own_description, "--output-path", client]
-    command = [generator, "generate", *map(str, options)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-    compiled = subprocess.run([sys.executable, "-m", "compileall", "-q", client])
-    assert compiled.returncode == 0
 
 
 def test_spectral_finds_nothing_under_its_recommended_rules(
