@@ -150,14 +150,17 @@ client = Floorgate(flags="distances")
 for each in (client, client.with_options(headers={"X-Request-Id": "mine"}, timeout=5), client):
     each.maps("same-sync").level_tags.list()
 print(repr(client))
+client.request("PUT", "/v1/maps/same-sync/levels/tags", json={})
 """
     with serve() as service:
         shown = run("-c", program, FLOORGATE_URL=service.url, FLOORGATE_KEY="key")
     assert shown == f"Floorgate('{service.url}')\n"  # without the key
-    requests = service.requests["same-sync"]
+    *requests, put = service.requests["same-sync"]
+    assert put["If-None-Match"] is None
     assert [each["If-None-Match"] for each in requests] == [None, '"1"', '"1"']
     assert [each["X-Request-Id"] for each in requests] == [None, "mine", None]
     assert {each["API-Key"] for each in requests} == {"key"}
+    assert all("gzip" in each["Accept-Encoding"] for each in requests)
     assert all(each["User-Agent"].startswith("floorgate-python/1.") for each in requests)
 
 

@@ -92,6 +92,11 @@ def serve() -> Iterator[UnsteadyService]:
             service.requests.setdefault(self.path, []).append(self.headers)
             self.answer(502, b"")
 
+        def do_PUT(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            service.requests.setdefault(self.path.split("/")[3], []).append(self.headers)
+            self.answer(200, {})
+
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
             requests = service.requests.setdefault(self.path.split("/")[4], [])

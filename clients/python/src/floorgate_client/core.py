@@ -59,6 +59,8 @@ class _Kept:
         self._lock = Lock()
 
     def get(self, request: httpx.Request) -> httpx.Response | None:
+        if request.method != "GET" or "if-none-match" in request.headers:  # the caller's own
+            return None
         with self._lock:
             if kept := self._responses.get(_key_of(request)):
                 self._responses.move_to_end(_key_of(request))
@@ -84,6 +86,8 @@ def _key_of(request: httpx.Request) -> tuple[str, ...]:
 
 class _Core:
     """What is the same with and without asyncio."""
+
+    _http: httpx.Client | httpx.AsyncClient
 
     def __init__(
         self,
@@ -148,7 +152,7 @@ class _Core:
         headers = dict(self._headers)
         if drawing is not None:
             headers["Content-Type"] = "application/vnd.map+xml"
-        return httpx.Request(
+        return self._http.build_request(
             method,
             self._url + path.format(*(quote(each, safe="") for each in ids)),
             params={
@@ -157,7 +161,7 @@ class _Core:
             headers=headers,
             json=json,
             content=drawing,
-            extensions={"timeout": self._timeout.as_dict()},
+            timeout=self._timeout,
         )
 
     def _exchange(self, request: httpx.Request) -> Generator[_Step, _Outcome, httpx.Response]:
@@ -168,7 +172,8 @@ class _Core:
         kept = self._kept.get(request)
         if kept is not None:
             request.headers["If-None-Match"] = kept.headers["etag"]
-        for attempt in range(RETRIES + 1):
+        attempt = 0
+        while True:
             outcome = yield request
             if isinstance(outcome, httpx.Response):
                 if outcome.status_code == 304 and kept is not None:
@@ -185,11 +190,13 @@ class _Core:
             if not error.is_temporary or attempt == RETRIES or pause > MAX_PAUSE_SECONDS:
                 raise error
             yield pause
-        raise AssertionError("The last attempt returns or raises")
+            attempt += 1
 
 
 class Core(_Core):
     """A client that waits for each response."""
+
+    _http: httpx.Client
 
     def _connect(self, trust: ssl.SSLContext | bool) -> None:
         self._http = httpx.Client(verify=trust)
@@ -236,6 +243,8 @@ class Core(_Core):
 
 class AsyncCore(_Core):
     """A client for asyncio."""
+
+    _http: httpx.AsyncClient
 
     def _connect(self, trust: ssl.SSLContext | bool) -> None:
         self._http = httpx.AsyncClient(verify=trust)
