@@ -1,7 +1,7 @@
 """Generate the libraries for Python and TypeScript from an OpenAPI description: `make clients`.
 
     curl https://floorgate.example/v1/openapi.json -H "API-Key: $KEY" > openapi.json
-    python clients/generate.py openapi.json
+    python clients/generate.py openapi.json [python] [typescript]
 
 Types come from datamodel-code-generator and openapi-typescript, methods from the templates. The
 member `x-sdk-method` of an operation, such as `maps(map).units.list`, names its method; an
@@ -23,7 +23,7 @@ import jinja2
 
 CLIENTS = Path(__file__).parent
 PYTHON = CLIENTS / "python/src/floorgate_client"
-TYPESCRIPT = CLIENTS / "typescript/src"
+TYPESCRIPT = CLIENTS / "typescript"
 REVISION = 0
 """Counts the releases of the libraries for one version of the API."""
 CONSTRAINTS = {
@@ -31,6 +31,12 @@ CONSTRAINTS = {
     *("title", "contentMediaType", "examples"),
 }
 """What the service checks: a library that did, too, would refuse what a later release allows."""
+RESERVED = set(
+    "arguments case catch const debugger default delete do enum eval export extends function"
+    " implements interface let new null package private protected public static super switch this"
+    " throw typeof var void drawing items members query response".split()
+)
+"""What cannot name an argument in TypeScript, beside Python's keywords."""
 Json: TypeAlias = dict[str, Any]
 
 
@@ -73,14 +79,17 @@ PYTHON_PARAMETERS = TypeWriter(
 PYTHON_RESULTS = TypeWriter(
     PYTHON_PARAMETERS.names | {"time": "datetime"}, "models.{}", "builtins.list[{}]"
 )
-TYPESCRIPT_TYPES = TypeWriter(
+TYPESCRIPT_PARAMETERS = TypeWriter(
     {
         "boolean": "boolean", "integer": "number", "number": "number", "string": "string",
         "null": "null", "object": "Record<string, unknown>", "enum": "'{}'",
         "time": "Date | string", "any": "unknown",
     },
-    "Schemas['{}']", "readonly ({})[]",
+    "models.{}", "ReadonlyArray<{}>",
 )  # fmt: skip
+TYPESCRIPT_RESULTS = TypeWriter(
+    TYPESCRIPT_PARAMETERS.names | {"time": "string"}, "models.{}", "Array<{}>"
+)
 
 
 def name_of(reference: Json) -> str:
@@ -123,8 +132,14 @@ class Parameter:
         return PYTHON_PARAMETERS.write(self.schema)
 
     @property
+    def typescript_name(self) -> str:
+        """Its name as an argument of its own: that of a parameter of a path."""
+        camel = to_camel_case(self.wire)
+        return f"{camel}_" if keyword.iskeyword(camel) or camel in RESERVED else camel
+
+    @property
     def typescript_type(self) -> str:
-        return TYPESCRIPT_TYPES.write(self.schema)
+        return TYPESCRIPT_PARAMETERS.write(self.schema)
 
 
 @dataclass(frozen=True)
@@ -172,7 +187,7 @@ class Method:
 
     @property
     def typescript_data(self) -> str:
-        return TYPESCRIPT_TYPES.write(self.data)
+        return TYPESCRIPT_RESULTS.write(self.data)
 
 
 @dataclass
@@ -331,15 +346,9 @@ def is_constraint(name: str, value: object) -> bool:
 # Files
 
 
-def generate(description: Json) -> None:
-    """Write what is generated of both packages; the description is changed."""
+def generate(description: Json, languages: Iterable[str] = ("python", "typescript")) -> None:
+    """Write what is generated of the packages; the description is changed."""
     reader = Reader(description)
-    write_python_types(reader.select(reader.results), "models", "pydantic_v2.BaseModel")
-    write_python_types(reader.select(reader.bodies), "params", "typing.TypedDict")
-    types = reader.select(reader.results | reader.bodies)
-    (TYPESCRIPT.parent / "openapi.json").write_text(json.dumps(types, indent=1))
-    version = f"{description['info']['version'].removeprefix('v')}.{REVISION}"
-    (PYTHON / "version.py").write_text(f'VERSION = "{version}"\n')
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(CLIENTS / "templates"),
         trim_blocks=True,
@@ -349,14 +358,25 @@ def generate(description: Json) -> None:
     )
     environment.filters |= {"camel": to_camel_case}
     *resources, _ = reader.root.iter_all()
-    for template, file, is_async in (
-        ("resources.py.jinja", PYTHON / "resources.py", False),
-        ("resources.py.jinja", PYTHON / "async_resources.py", True),
-        ("resources.ts.jinja", TYPESCRIPT / "resources.ts", True),
-    ):
-        text = environment.get_template(template).render(
-            root=reader.root, resources=resources, is_async=is_async, version=version
-        )
+    names = {"root": reader.root, "resources": resources}
+    if "python" in languages:
+        write_python_types(reader.select(reader.results), "models", "pydantic_v2.BaseModel")
+        write_python_types(reader.select(reader.bodies), "params", "typing.TypedDict")
+        version = f"{description['info']['version'].removeprefix('v')}.{REVISION}"
+        write(PYTHON / "version.py", f'VERSION = "{version}"\n')
+        template = environment.get_template("resources.py.jinja")
+        write(PYTHON / "resources.py", template.render(names, is_async=False))
+        write(PYTHON / "async_resources.py", template.render(names, is_async=True))
+    if "typescript" in languages:
+        types = reader.select(reader.results | reader.bodies)
+        write(TYPESCRIPT / "openapi.json", json.dumps(types, indent=1))
+        template = environment.get_template("resources.ts.jinja")
+        write(TYPESCRIPT / "src" / "resources.ts", template.render(names))
+
+
+def write(file: Path, text: str) -> None:
+    """Write a file, unless it has this text: its time says whether what is made of it is old."""
+    if not file.exists() or file.read_text() != text:
         file.write_text(text)
 
 
@@ -378,6 +398,6 @@ def write_python_types(description: Json, module: str, kind: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         sys.exit("Name the file of an OpenAPI description, such as that of /v1/openapi.json")
-    generate(json.loads(Path(sys.argv[1]).read_bytes()))
+    generate(json.loads(Path(sys.argv[1]).read_bytes()), sys.argv[2:] or ("python", "typescript"))

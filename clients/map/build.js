@@ -16,8 +16,6 @@ await build({
   target: 'es2022',
   legalComments: 'inline',
   logLevel: 'warning',
-  // the client for TypeScript, which is bundled from its sources, finds its packages here
-  nodePaths: ['node_modules'],
 })
 
 const kilobytes = gzipSync(await readFile(FILE), { level: 9 }).length / 1000

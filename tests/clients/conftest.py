@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,21 +10,16 @@ from pathlib import Path
 import httpx
 import pytest
 
-from rest.openapi.description import build_description
-from schema.root import GRAPHQL_SCHEMA
-from tests.clients.environment import CLIENTS, run, serve_directory, trust_of
+from tests.clients.environment import generate, serve_directory, trust_of
 from tests.rest.demo_service import FLOORGATE, UNLIMITED, DemoService, demo_service
 
 FLAGS = "changes, distances, locations-resource, references, unit-attributes-resource"
 
 
 @pytest.fixture(scope="session")
-def generated(tmp_path_factory: pytest.TempPathFactory) -> None:
+def generated() -> None:
     """The clients for Python and TypeScript, generated anew."""
-    description = build_description(GRAPHQL_SCHEMA)
-    file = tmp_path_factory.mktemp("description") / "openapi.json"
-    file.write_text(json.dumps(description))
-    run(sys.executable, CLIENTS / "generate.py", file, cwd=CLIENTS)
+    generate()
 
 
 @pytest.fixture(scope="session")

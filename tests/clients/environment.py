@@ -1,6 +1,7 @@
 """What users of clients have: packages, programs, pages, generated types and a certificate."""
 
 import fcntl
+import json
 import os
 import re
 import ssl
@@ -15,13 +16,16 @@ from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
 
+from rest.openapi.description import build_description
+from schema.root import GRAPHQL_SCHEMA
 from tests.doc_pages import page
 from tests.docs.pages import find_blocks
 from tests.rest.demo_service import DemoService
-from tests.rest.packages import Packages
+from tests.rest.packages import Packages, npm
 
 CLIENTS = Path(__file__).parents[2] / "clients"
 TYPESCRIPT = CLIENTS / "typescript"
@@ -119,8 +123,15 @@ def trust_of(demo: DemoService) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=demo.certificate)
 
 
+def generate(*languages: str) -> None:
+    """Write what is generated of the clients, by default of both."""
+    with NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(build_description(GRAPHQL_SCHEMA), file)
+        file.flush()
+        run(sys.executable, CLIENTS / "generate.py", file.name, *languages, cwd=CLIENTS)
+
+
 def generate_types(installed: Packages) -> None:
-    """Write the types with the packages of the client; others may read them meanwhile."""
-    new = TYPESCRIPT / f"schema-{os.getpid()}.ts"
-    installed.tool("openapi-typescript", "openapi.json", "--output", new)
-    new.replace(TYPESCRIPT / "src" / "schema.ts")
+    """Write the generated modules of the client for TypeScript, and compile it."""
+    generate("typescript")
+    installed.run(*npm(), "run", "build")

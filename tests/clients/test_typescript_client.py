@@ -1,37 +1,49 @@
 """The TypeScript client compiles strictly, and calls every endpoint."""
 
 import json
+import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+from playwright.sync_api import expect
 
-from tests.clients.environment import CLIENTS, generate_types, read_snippets, trust_variables
+from rest.openapi.sdk_methods import SDK_METHODS
+from tests.clients.conftest import Site
+from tests.clients.environment import TYPESCRIPT, generate_types, read_snippets, trust_variables
 from tests.clients.rest_clients import MAP, check, check_errors, check_requests
-from tests.clients.unsteady_service import serve
+from tests.clients.unsteady_service import UnsteadyService, serve
 from tests.docs.pages import find_blocks
 from tests.endpoints import ENDPOINTS
+from tests.gateway.pages import browser
 from tests.rest.demo_service import DemoService
 from tests.rest.packages import Packages, install
 
 pytestmark = [pytest.mark.xdist_group("clients"), pytest.mark.slow]
 
 PROGRAMS = Path(__file__).parent
-TYPESCRIPT = CLIENTS / "typescript"
+PAGE = """<!doctype html><meta charset="utf-8"><output></output>
+<script type="module">
+import { Floorgate } from './client/index.js'
+const client = new Floorgate(Object.fromEntries(new URLSearchParams(location.search)))
+const units = []
+try {
+  for await (const { id } of client.units.list({ per_page: 30 })) units.push(id)
+  document.querySelector('output').value = units.length
+} catch (error) {
+  document.querySelector('output').value = `${error.name}: ${error.message}`
+}
+</script>
+"""
 
 
 @pytest.fixture(scope="module")
-def packages(generated: None) -> Packages:
-    installed = install(TYPESCRIPT)
-    generate_types(installed)
-    installed.tool("tsc", "--project", ".")
-    return installed
-
-
-@pytest.fixture(scope="module")
-def compiled(packages: Packages) -> Packages:
+def compiled() -> Packages:
     """The package with the programs that use it, which are compiled strictly."""
+    packages = install(TYPESCRIPT)
+    generate_types(packages)
     snippets = read_snippets()
     # Inside the package, a program may import it by its name.
     folder = TYPESCRIPT / "program"
@@ -39,37 +51,35 @@ def compiled(packages: Packages) -> Packages:
     for program in PROGRAMS.glob("*.ts"):
         shutil.copy(program, folder)
     (folder / "snippet.ts").write_text(snippets["ts"][0])
-    [readme] = [
-        block.text
-        for block in find_blocks((TYPESCRIPT / "README.md").read_text())
-        if block.language == "ts"
-    ]
-    (folder / "readme.ts").write_text(f"declare const key: string\n{readme}")
+    blocks = find_blocks((TYPESCRIPT / "README.md").read_text())
+    readme = "\n".join(block.text for block in blocks if block.language == "ts")
+    (folder / "readme.ts").write_text(readme)
     packages.tool("tsc", "--project", "tsconfig.test.json")
     (TYPESCRIPT / "build" / "fetch.mjs").write_text(snippets["js"][0])
     return packages
 
 
+def run(compiled: Packages, program: str, *arguments: str, **variables: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(
+        compiled.run("node", f"build/{program}.js", *arguments, **variables)
+    )
+    return found
+
+
 def test_the_typescript_client_calls_every_endpoint(
     compiled: Packages, demo: DemoService, service: httpx.Client
 ) -> None:
-    program = PROGRAMS / "every_endpoint.ts"
-    found = json.loads(
-        compiled.run(
-            "node",
-            "build/every_endpoint.js",
-            demo.url,
-            demo.key,
-            NODE_EXTRA_CA_CERTS=str(demo.certificate),
-        )
-    )
+    trust = {"NODE_EXTRA_CA_CERTS": str(demo.certificate)}
+    found = run(compiled, "every_endpoint", demo.url, demo.key, **trust)
     check(found, service)
-    assert found["isReused"]
+    assert found["isReused"] and found["steps"] and found["picture"] == "image/png"
+    assert found["graphql"] == {"data": {"assets": {"totalCount": 1}}}
     tagged = service.get(f"/maps/{MAP}/locations", params={"tags": "svc:amenity"}).json()["data"]
-    assert found["byLink"] == [each["id"] for each in tagged] and len(tagged) > 7
-    text = program.read_text()
-    for endpoint in ENDPOINTS:
-        assert f"'{endpoint.path}'" in text, endpoint.path
+    assert found["tagged"] == [each["id"] for each in tagged] and len(tagged) > 7
+    for each in ENDPOINTS:
+        if each.name[0].lower() + each.name[1:] in SDK_METHODS:
+            pattern = re.compile(f"{each.method} {re.sub('{.+?}', '[^/]+', each.path)}")
+            assert any(map(pattern.fullmatch, found["requests"])), each.path
 
 
 @pytest.mark.parametrize(("language", "program"), [("js", "fetch.mjs"), ("ts", "snippet.js")])
@@ -83,42 +93,77 @@ def test_a_snippet_of_the_guide_prints_what_is_shown(
     assert compiled.run("node", f"build/{program}", **variables) == read_snippets()[language][1]
 
 
-def test_the_typescript_client_repeats_what_fails_for_a_while_and_nothing_else(
-    compiled: Packages,
+@pytest.fixture(scope="module")
+def troubles(compiled: Packages, demo: DemoService) -> tuple[UnsteadyService, dict[str, Any]]:
+    """A service in trouble, and what a program has found of it."""
+    with serve() as service:
+        return service, run(compiled, "troubles", service.url, demo.url)
+
+
+def test_the_typescript_client_survives_what_services_in_trouble_send(
+    troubles: tuple[UnsteadyService, dict[str, Any]],
 ) -> None:
-    with serve() as service:
-        found = json.loads(compiled.run("node", "build/retries.js", service.url))
+    service, found = troubles
+    moved = f"http://localhost:{service.url.rpartition(':')[2]}/v1/maps/movedelsewhere"
     check_requests(service, "ts")
-    check_errors(found["ts"])
-
-
-def test_the_typescript_client_survives_what_services_in_trouble_send(compiled: Packages) -> None:
-    with serve() as service:
-        found = json.loads(compiled.run("node", "build/troubles.js", service.url))
-        moved = f"http://localhost:{service.url.rpartition(':')[2]}/v1/maps/movedelsewhere"
-    assert found["cut"] == [{"data": []}, "/v1/maps/cut/levels/tags"]
-    assert found["same"] == [{"data": []}, "second"]
+    check_errors(found["ends"])
+    assert found["data"] == [[]] * 6
+    assert found["raw"] == [200, "first", {"data": []}]
+    redirect = f"Temporary Redirect, to {moved}/levels/tags: redirects are not followed"
     assert found["errors"] == {
-        "null": ["FloorgateError", 502, "Bad Gateway", False],
-        "hours": ["RateLimitedError", 429, "Too Many Requests", False],
-        "elsewhere": [
-            "FloorgateError",
-            307,
-            f"redirects are not followed: {moved}/levels/tags",
-            False,
-        ],
-        "expired": ["ChangesExpiredError", 410, "Gone", True],
-        "permission": ["PermissionRequiredError", 403, "Forbidden", True],
+        "null": ["ResponseError", "Bad Gateway", False],
+        "text": ["ResponseError", "Bad Gateway", False],
+        "html": ["ResponseError", "Bad Gateway", False],
+        "hours": ["RateLimitedError", "Too Many Requests", False],
+        "elsewhere": ["ResponseError", redirect, False],
+        "expired": ["ChangesExpiredError", "Gone", True],
+        "permission": ["PermissionRequiredError", "Forbidden", True],
     }
-    assert found["late"] == "TimeoutError"
-    assert {name: len(requests) for name, requests in service.requests.items()} == {
-        "cut": 2,
-        "same": 2,
-        "null": 1,
-        "hours": 1,
-        "elsewhere": 1,
-        "expired": 1,
-        "permission": 1,
-        "minute": 1,
-    }
+    late = "No response from URL: The operation was aborted due to timeout"
+    assert found["timeout"] == ["ConnectionFailedError", late, 5]
+    assert found["ended"] == ["enough", "TimeoutError"]
+    asked = {name: len(requests) for name, requests in service.requests.items()}
+    assert (asked["cut"], asked["shared"], asked["minute"]) == (2, 3, 1)
+    assert [each["If-None-Match"] for each in service.requests["shared"]] == [None, '"1"', '"1"']
+    assert [each["X-Tour"] for each in service.requests["shared"]] == [None, "7", None]
     assert {each["X-Request-Id"] for each in service.requests["cut"]} == {"mine"}
+
+
+def test_an_address_that_cannot_be_right_is_a_sentence(
+    troubles: tuple[UnsteadyService, dict[str, Any]],
+) -> None:
+    _, found = troubles
+    for name, sentence in (
+        ("certificate", ". To trust a certificate, name its file in NODE_EXTRA_CA_CERTS before Node.js starts"),
+        ("plain", ". Does its address begin with https://?"),
+        ("tls", ". The service answers without TLS: its address begins with http://"),
+        ("nothing", "ECONNREFUSED"),
+    ):
+        assert found["addresses"][name].startswith("No response from URL: ")
+        assert sentence in found["addresses"][name]
+    begins = "The address begins with https:// or http://, unlike"
+    assert found["sentences"] == [
+        "There is no address: pass one as `url`, or set FLOORGATE_URL",
+        f"{begins} 'floorgate.example'",
+        f"{begins} 'localhost:8443'",
+        f"{begins} 'ftp://floorgate.example'",
+        "The address goes without /v1: 'URL' instead of 'URL/v1/'",
+        "The address goes without /graphql: 'https://f.example/a' instead of 'https://f.example/a/graphql'",
+        "There is no API key: pass one as `key`, or set FLOORGATE_KEY",
+        "'..' is not an id",
+        *found["sentences"][8:],
+    ]
+    assert found["sentences"][8].startswith("There is no parameter asset_id; there are page, ")
+
+
+@pytest.mark.skipif(not browser.CHROMIUM, reason="no Chromium: apt install chromium")
+def test_browsers_load_it_as_it_is(compiled: Packages, site: Site, demo: DemoService) -> None:
+    (folder := site.directory / "typescript").mkdir()
+    (folder / "client").symlink_to(TYPESCRIPT / "dist")
+    (folder / "index.html").write_text(PAGE)
+    with browser.visit(site.url) as seen:
+        page, output = seen.page, seen.page.locator("output")
+        page.goto(f"{site.url}/typescript/?url={site.demo.url}&key={site.demo.key}")
+        expect(output).to_have_text("86")
+        page.goto(f"{site.url}/typescript/?url={demo.url}&key={demo.key}")
+        expect(output).to_contain_text(f"let in pages of {site.url} (FLOORGATE_CORS_ORIGINS)")

@@ -1,29 +1,91 @@
-// Ask a service that is in trouble, with the TypeScript client: node troubles.js URL
+// Ask a service that is in trouble, with the TypeScript client: node troubles.js URL TLS_URL
 
-import { ChangesExpiredError, createFloorgate, FloorgateError, ForbiddenError } from '@floorgate/client'
+import { ChangesExpiredError, Floorgate, FloorgateError, ForbiddenError, ResponseError } from '@floorgate/client'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 
-const [url = ''] = process.argv.slice(2)
-const client = createFloorgate({ url, key: 'key' })
-const headers = { 'X-Request-Id': 'mine' }
-const ask = (name: string, signal?: AbortSignal) =>
-  client.GET('/v1/maps/{map}/levels/tags', { params: { path: { map: name } }, headers, signal })
+const [url = '', tlsUrl = ''] = process.argv.slice(2)
+const client = new Floorgate({ url, key: 'key', flags: ['changes', 'distances'], headers: { 'X-Request-Id': 'mine' } })
+const ask = (map: string, with_ = client) => with_.maps(map).levelTags.list()
+const failing = async (call: Promise<unknown>): Promise<unknown> => call.then(String, (reason: unknown) => reason)
 
-const { data, response } = await ask('cut')
-await ask('same')
-const again = await ask('same')
-const errors: Record<string, object> = {}
-for (const name of ['null', 'hours', 'elsewhere', 'expired', 'permission']) {
-  const error: unknown = await ask(name).catch((reason: unknown) => reason)
-  if (!(error instanceof FloorgateError)) throw error
-  const isKind = error instanceof ForbiddenError || error instanceof ChangesExpiredError
-  errors[name] = [error.name, error.status, error.message, isKind]
+async function errorOf(call: Promise<unknown>): Promise<FloorgateError> {
+  const error = await failing(call)
+  if (!(error instanceof FloorgateError)) throw new Error(`no FloorgateError: ${String(error)}`)
+  return error
 }
-const late: unknown = await ask('minute', AbortSignal.timeout(500)).catch((reason: unknown) => reason)
+
+const data = []
+for (const map of ['cut', 'seconds-ts', 'date-ts', 'lost-ts', 'same-ts', 'same-ts']) data.push(await ask(map))
+const assignment = { group_id: 'a', attribute_id: 'b', asset_id: 'c', unit_id: 'd' }
+await client.attributeGroups('post-ts').assignments.remove([assignment])
+const shared = client.withOptions({ timeoutSeconds: Infinity, headers: { 'X-Tour': '7' } })
+await ask('shared')
+await ask('shared', shared)
+const raw = await client.request('GET', '/v1/maps/{}/levels/tags', { ids: ['shared'] })
+
+const ends = []
+for (const map of ['down', 'broken', 'invalid', 'later', 'closed']) {
+  const error = await errorOf(ask(`${map}-ts`))
+  if (!(error instanceof ResponseError)) throw error
+  const { status, code = null, fields, requestId: request_id = null, docs = null, retryAfter: retry_after = null } = error
+  ends.push({ type: error.name, status, code, fields, request_id, docs, retry_after })
+}
+const errors: Record<string, unknown> = {}
+for (const map of ['null', 'text', 'html', 'hours', 'elsewhere', 'expired', 'permission']) {
+  const error = await errorOf(ask(map))
+  errors[map] = [error.name, error.message, error instanceof ForbiddenError || error instanceof ChangesExpiredError]
+}
+
+/** A server that accepts connections and says nothing. */
+const silent = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1')
+await once(silent, 'listening')
+const silentUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+let attempts = 0
+const counted = (address: string, init: RequestInit) => {
+  attempts++
+  return fetch(address, init)
+}
+const waiting = new Floorgate({ url: silentUrl, key: 'key', timeoutSeconds: 0.2, fetch: counted })
+const timeout = await errorOf(waiting.units.get('gym'))
+const abort = new AbortController()
+const stopped = failing(new Floorgate({ url: silentUrl, key: 'key', signal: abort.signal }).units.get('gym'))
+await once(silent, 'connection')
+abort.abort('enough')
+const pausing = failing(ask('minute', client.withOptions({ signal: AbortSignal.timeout(500) })))
+const ended = [await stopped, ((await pausing) as Error).name]
+silent.close()
+
+const to = (url: string) => errorOf(new Floorgate({ url, key: 'key' }).units.get('gym')).then(({ message }) => message)
+const addresses = Object.fromEntries(
+  await Promise.all(
+    Object.entries({
+      certificate: tlsUrl,
+      plain: tlsUrl.replace('https', 'http'),
+      tls: url.replace('http', 'https'),
+      nothing: silentUrl,
+    }).map(async ([name, address]) => [name, (await to(address)).replace(address, 'URL')]),
+  ),
+)
+const sentences = await Promise.all(
+  [
+    ...['', 'floorgate.example', 'localhost:8443', 'ftp://floorgate.example', `${url}/v1/`, 'https://f.example/a/graphql'].map(
+      (address) => () => new Floorgate({ url: address, key: 'key' }),
+    ),
+    () => new Floorgate({ url }),
+    () => client.units.get('..'),
+    () => client.units.list(JSON.parse('{"asset_id": "x"}')),
+  ].map(async (run) => (await failing(Promise.resolve().then<unknown>(run)) as Error).message.replaceAll(url, 'URL')),
+)
 console.log(
   JSON.stringify({
-    cut: [data, new URL(response.url).pathname],
-    same: [again.data, again.response.headers.get('X-Request-Id')],
+    data,
+    raw: [raw.status, raw.headers.get('x-request-id'), await raw.json()],
+    ends,
     errors,
-    late: late instanceof Error && late.name,
+    timeout: [timeout.name, timeout.message.replace(silentUrl, 'URL'), attempts],
+    ended,
+    addresses,
+    sentences,
   }),
 )

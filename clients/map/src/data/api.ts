@@ -1,10 +1,9 @@
 // The public API as the explorer uses it: the typed REST client, and GraphQL for what takes one query.
 
-import { createFloorgate, FloorgateError, type Floorgate, iterate } from '../../../typescript/src/index.js'
-import { withRetries } from '../../../typescript/src/transport.js'
+import { type components, ConnectionFailedError, Floorgate, ResponseError } from '../../../typescript/src/index.js'
 
-export { FloorgateError, type Floorgate, iterate }
-export type { ItemOf, ListPath, Schemas } from '../../../typescript/src/index.js'
+export { ResponseError }
+export type Schemas = components['schemas']
 
 /** Experimental parts of the API that the explorer uses. */
 export const FLAGS = ['distances', 'locations-resource', 'references', 'unit-attributes-resource']
@@ -35,50 +34,55 @@ export interface SentRequest {
 
 /** Connect to a service with a key. Nothing is sent yet; `onRequest` gets what is. */
 export function connect(url: string, key: string, onRequest?: (request: SentRequest) => void): Api {
-  const address = url.replace(/\/+$/, '')
-  const flags = { 'Experimental-Flags': FLAGS.join(',') }
-  const send = async (request: Request) => {
-    const body = request.body ? await request.clone().text() : undefined
-    const type = request.headers.get('content-type')
-    const headers = { ...flags, ...(type && { 'Content-Type': type }) }
-    onRequest?.({ method: request.method, url: request.url, headers, ...(body !== undefined && { body }) })
-    return fetch(request)
+  const send = (url: string, { method = 'GET', headers, body, ...init }: RequestInit) => {
+    const type = new Headers(headers).get('content-type')
+    const shown = { 'Experimental-Flags': FLAGS.join(','), ...(type && { 'Content-Type': type }) }
+    onRequest?.({ method, url, headers: shown, ...(typeof body === 'string' && { body }) })
+    return fetch(url, { method, headers, body, ...init })
   }
-  const rest = createFloorgate({ url: address, key, flags: FLAGS, fetch: send })
-  const headers = { 'API-Key': key, ...flags, 'Content-Type': 'application/json' }
-  const sendAgain = withRetries(send) // what is sent changes nothing
+  const rest = new Floorgate({ url, key, flags: FLAGS, fetch: send })
   return {
-    url: address,
+    url: url.replace(/\/+$/, ''),
     key,
     rest,
     async readJson(path: string) {
-      const response = await sendAgain(new Request(address + path, { headers: { 'API-Key': key, ...flags } }))
-      return JSON.stringify(await response.json(), null, 2)
+      const found = rest.request('GET', path).then((response) => response.json())
+      const answer = await found.catch((error) => {
+        if (error instanceof ResponseError) return error.body
+        throw error
+      })
+      return JSON.stringify(answer, null, 2)
     },
     async graphql<T>(query: string, variables = {}, signal?: AbortSignal) {
-      const body = JSON.stringify({ query, variables })
-      const response = await sendAgain(new Request(`${address}/graphql`, { method: 'POST', headers, body, signal: signal ?? null }))
-      const answer = (await response.json().catch(() => ({}))) as GraphQLAnswer<T>
+      const json = { query, variables }
+      const response = await rest.withOptions({ signal }).request('POST', '/graphql', { json })
+      const answer: GraphQLAnswer<T> = await response.json()
       if (answer.data !== undefined) return answer
-      throw new FloorgateError(response, { message: answer.errors?.[0]?.message })
+      throw new ResponseError(response, answer)
     },
   }
 }
 
 /** All resources of a list, or null if the key may not read it. Throws what else goes wrong. */
 export async function readAll<T>(items: AsyncIterable<T>): Promise<T[] | null> {
-  const all: T[] = []
-  try {
+  const read = async () => {
+    const all: T[] = []
     for await (const item of items) all.push(item)
-  } catch (error) {
-    if (error instanceof FloorgateError && error.status === 403) return null
-    throw error
+    return all
   }
-  return all
+  return orNull(read(), 403)
+}
+
+/** What is found, or null if the response has this status. Throws what else goes wrong. */
+export async function orNull<T>(found: Promise<T>, status: number): Promise<T | null> {
+  return found.catch((error) => {
+    if (error instanceof ResponseError && error.status === status) return null
+    throw error
+  })
 }
 
 /** What went wrong, as a sentence for people. */
 export function toMessage(error: unknown, texts: { unreachable: string; notFound: string }): string {
-  if (error instanceof FloorgateError) return error.status === 404 ? texts.notFound : error.message
-  return error instanceof TypeError ? texts.unreachable : String(error) // fetch throws a TypeError if nothing answers
+  if (error instanceof ResponseError) return error.status === 404 ? texts.notFound : error.message
+  return error instanceof ConnectionFailedError ? texts.unreachable : String(error)
 }

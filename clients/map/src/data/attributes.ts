@@ -1,6 +1,6 @@
 // Attribute groups, and the colours by which units show their attribute of one.
 
-import { type Api, iterate, readAll, type Schemas } from './api.js'
+import { type Api, orNull, type Schemas } from './api.js'
 
 export type AttributeGroup = Schemas['AttributeGroup']
 
@@ -19,11 +19,7 @@ export interface LegendEntry {
 
 /** Read the groups, or null if the key may not read attributes. */
 export async function readGroups({ rest }: Api): Promise<AttributeGroup[] | null> {
-  return readAll(inOne(rest.GET('/v1/units/attribute-groups', {})))
-}
-
-async function* inOne<T>(answer: Promise<{ data: { data: T[] } }>): AsyncGenerator<T> {
-  yield* (await answer).data.data
+  return orNull(rest.attributeGroups.list(), 403)
 }
 
 /** Read which of the units have which attribute of a group. More attributes than colours share these. */
@@ -33,10 +29,7 @@ export async function readLegend(
   units: { has(id: string): boolean },
 ): Promise<LegendEntry[]> {
   const found = new Map<string, Set<string>>(group.attributes.map(({ attribute_id }) => [attribute_id, new Set()]))
-  const list = iterate(rest, '/v1/units/attribute-groups/{group-id}/assignments', {
-    path: { 'group-id': group.group_id },
-    query: { 'per-page': 10_000 },
-  })
+  const list = rest.attributeGroups(group.group_id).assignments.list({ per_page: 10_000 })
   for await (const { unit_id, attribute_id } of list) {
     if (units.has(unit_id)) found.get(attribute_id)?.add(unit_id)
   }

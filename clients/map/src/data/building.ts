@@ -1,6 +1,6 @@
 // A map and what is in it, as the key may see it.
 
-import { type Api, FloorgateError, iterate, readAll, type Schemas } from './api.js'
+import { type Api, orNull, readAll, type Schemas } from './api.js'
 
 export type UnitMap = Schemas['Map']
 export type Floor = Schemas['Floor']
@@ -41,34 +41,26 @@ export function kindsOf(location: Location): string[] {
 
 const KIND_KEYS = new Set(['amenity', 'leisure', 'shop', 'tourism', 'office', 'sport', 'healthcare', 'room'])
 
-async function orNull<T>(found: Promise<T>): Promise<T | null> {
-  return found.catch((error) => {
-    if (error instanceof FloorgateError && error.status === 404) return null
-    throw error
-  })
-}
-
 /** Read what the first picture of a map needs: three requests, of which two are sent at once. */
 export async function readStart({ rest }: Api, id: string): Promise<MapStart> {
-  const drawing = orNull(rest.GET('/v1/maps/{map}/parsed', { params: { path: { map: id } } }))
+  const drawing = orNull(rest.maps(id).parsed(), 404)
   drawing.catch(() => undefined) // awaited below, unless the map cannot be read
-  const { data: map } = await rest.GET('/v1/maps/{map}', { params: { path: { map: id } } })
-  const path = { asset: map.asset_id }
+  const map = await rest.maps.get(id)
   const [floors, asset, parsed] = await Promise.all([
-    readAll(iterate(rest, '/v1/assets/{asset}/floors', { path, query: { 'per-page': PER_PAGE } })),
-    rest.GET('/v1/assets/{asset}', { params: { path } }),
+    readAll(rest.assets(map.asset_id).floors.list({ per_page: PER_PAGE })),
+    rest.assets.get(map.asset_id),
     drawing,
   ])
   const inOrder = (floors ?? []).sort((a, b) => a.sort - b.sort)
-  return { map, floors: inOrder, assetName: asset.data.name, drawing: parsed?.data ?? null }
+  return { map, floors: inOrder, assetName: asset.name, drawing: parsed }
 }
 
 /** Read the units and locations of a map. Without the permission for locations, there are none. */
 export async function readBuilding({ rest }: Api, { map, floors, assetName }: MapStart): Promise<Building> {
-  const parameters = { path: { map: map.id }, query: { 'per-page': PER_PAGE } }
+  const drawn = rest.maps(map.id)
   const [units, locations] = await Promise.all([
-    readAll(iterate(rest, '/v1/maps/{map}/units', parameters)),
-    readAll(iterate(rest, '/v1/maps/{map}/locations', parameters)),
+    readAll(drawn.units.list({ per_page: PER_PAGE })),
+    readAll(drawn.locations.list({ per_page: PER_PAGE })),
   ])
   const amenities = new Map<string, Location>()
   const locationsOfUnits = new Map<string, Location>()
@@ -83,8 +75,7 @@ export async function readBuilding({ rest }: Api, { map, floors, assetName }: Ma
 
 /** Read which locations have the tags of a filter. */
 export async function readTagged({ rest }: Api, map: string, tags: string): Promise<Location[]> {
-  const parameters = { path: { map }, query: { 'per-page': PER_PAGE, tags } }
-  return (await readAll(iterate(rest, '/v1/maps/{map}/locations', parameters))) ?? []
+  return (await readAll(rest.maps(map).locations.list({ per_page: PER_PAGE, tags }))) ?? []
 }
 
 /** The floor that a level of the drawing shows: its tags name it. */

@@ -2,7 +2,7 @@
 
 import { writeWaypoint } from '../links.js'
 import type { Avoidable, Mode, Waypoint } from '../state.js'
-import { type Api, FloorgateError, type Schemas } from './api.js'
+import { type Api, ResponseError, type Schemas } from './api.js'
 import { type Place, toInput } from './waypoints.js'
 
 export interface Start {
@@ -29,9 +29,9 @@ export async function findNearest(
   { map, from, mode, avoid, tags = AMENITIES }: Start & { tags?: string | undefined },
   signal?: AbortSignal,
 ): Promise<Near[]> {
-  const query = { from: writeWaypoint(from), tags, limit: NEAREST, mode, ...(avoid.length && { avoid: [...avoid] }) }
-  const answer = await api.rest.GET('/v1/maps/{map}/nearest', { params: { path: { map }, query }, signal })
-  return answer.data.data.map(({ distance, time, location }) => ({
+  const query = { from: writeWaypoint(from), tags, limit: NEAREST, mode, avoid: avoid.length ? avoid : undefined }
+  const found = await api.rest.withOptions({ signal }).maps(map).nearest(query)
+  return found.map(({ distance, time, location }) => ({
     id: location.id,
     place: toPlace(location),
     feet: distance,
@@ -95,8 +95,8 @@ export async function findReach(
 }
 
 /** A field that GraphQL refuses, as the error that REST would have. */
-function refusal(error?: { message: string; extensions?: { code?: string } }): FloorgateError {
+function refusal(error?: { message: string; extensions?: { code?: string } }): ResponseError {
   const code = error?.extensions?.code
   const status = code === 'PERMISSION_REQUIRED' ? 403 : code === 'INVALID_INPUT' ? 422 : error ? 400 : 404
-  return new FloorgateError(new Response(null, { status }), { message: error?.message, code })
+  return new ResponseError(new Response(null, { status }), { message: error?.message, code })
 }

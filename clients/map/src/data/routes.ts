@@ -2,7 +2,7 @@
 
 import { writeWaypoint } from '../links.js'
 import type { Avoidable, Mode, Waypoint } from '../state.js'
-import { type Api, FloorgateError, type Schemas } from './api.js'
+import { type Api, ResponseError, type Schemas } from './api.js'
 import { type Place, toBody } from './waypoints.js'
 import { findReasons, type Reason } from './why.js'
 
@@ -42,12 +42,13 @@ export type RouteAnswer = FoundRoute | NoRoute
 /** Find the fastest route, or the reasons why there is none. Throws FloorgateError for all else that is wrong. */
 export async function findRoute(api: Api, request: RouteRequest, signal?: AbortSignal): Promise<RouteAnswer> {
   const { map, from, to, mode, avoid } = request
-  const query = { from: writeWaypoint(from), to: writeWaypoint(to), mode, steps: true, lines: true, ...(avoid.length && { avoid: [...avoid] }) }
-  const found = api.rest.GET('/v1/maps/{map}/route', { params: { path: { map }, query }, signal })
+  const avoided = avoid.length ? avoid : undefined
+  const query = { from: writeWaypoint(from), to: writeWaypoint(to), mode, steps: true, lines: true, avoid: avoided }
+  const found = api.rest.withOptions({ signal }).maps(map).route(query)
   const ends = findEnds(api, request, signal)
   ends.catch(() => {}) // the route has the same error, with better names
   try {
-    const route = (await found).data.data
+    const route = await found
     if (route) return { kind: 'route', ...route, steps: route.steps ?? [], lines: route.lines ?? [], ...(await ends) }
     const { start, end } = await ends
     return { kind: 'none', start, end, reasons: await findReasons(api, request, signal) }
@@ -66,10 +67,12 @@ interface Ends {
 
 /** Both ends and the straight line between them: a matrix has all of it, also without a route. */
 async function findEnds(api: Api, { map, from, to }: RouteRequest, signal?: AbortSignal): Promise<Ends> {
-  const data = { sources: [toBody(from)], targets: [toBody(to)], distance_method: 'euclidean' as const }
-  const path = { map }
-  const answer = await api.rest.POST('/v1/maps/{map}/distance-matrix', { params: { path }, body: { data }, signal })
-  const source = answer.data.data.sources[0]
+  const { sources } = await api.rest.withOptions({ signal }).maps(map).distances({
+    sources: [toBody(from)],
+    targets: [toBody(to)],
+    distance_method: 'euclidean',
+  })
+  const source = sources[0]
   const target = source?.targets[0]
   if (!source || !target) throw new TypeError('a matrix without pairs')
   const ends = { start: toPlace(source), end: toPlace(target) }
@@ -88,7 +91,7 @@ async function reasonsOf(
   error: unknown,
   signal?: AbortSignal,
 ): Promise<Reason[] | null> {
-  if (!(error instanceof FloorgateError) || error.status !== 422) return null
+  if (!(error instanceof ResponseError) || error.status !== 422) return null
   if (error.fields.map) return findReasons(api, request, signal)
   const ends = (['from', 'to'] as const).filter((end) => error.fields[end])
   return ends.length ? ends.map((end) => ({ code: 'unknown-place', end })) : null

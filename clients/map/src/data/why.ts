@@ -1,12 +1,14 @@
 // Why a route does not exist: what the service says if it is asked otherwise.
 
 import type { Avoidable, Mode } from '../state.js'
-import { type Api, iterate, type Schemas } from './api.js'
+import { type Api, type Schemas } from './api.js'
 import type { RouteRequest } from './routes.js'
 import { type Place, toBody, toInput } from './waypoints.js'
 
 /** The step of another route that the wanted one cannot take. */
 export type Barrier = Pick<Schemas['RouteStep'], 'text' | 'x' | 'y' | 'floor_id' | 'connector_kind'>
+
+type ConnectorKind = NonNullable<Barrier['connector_kind']>
 
 /** What may be given up: the wheelchair, or something that is avoided. */
 export type Demand = 'wheelchair' | Avoidable
@@ -40,7 +42,7 @@ export interface ClosedPart {
   part: 'connector' | 'door' | 'space'
   name?: string
   /** Of a connector. */
-  kind?: Schemas['ConnectorKind']
+  kind?: ConnectorKind
   place?: Place
 }
 
@@ -136,17 +138,13 @@ async function findBarrier(
   signal?: AbortSignal,
 ): Promise<Barrier | undefined> {
   const tried = steps.slice(0, MAX_PAIRS)
-  const body = {
-    data: {
-      sources: [toBody(from)],
-      targets: tried.map(({ x, y, floor_id }) => ({ x, y, floor_id })),
-      costing_options: { pedestrian: { mode, avoid: [...avoid] } },
-      distance_method: 'pathfinding' as const,
-    },
-  }
-  const params = { path: { map } }
-  const answer = await api.rest.POST('/v1/maps/{map}/distance-matrix', { params, body, signal })
-  const targets = answer.data.data.sources[0]?.targets ?? []
+  const { sources } = await api.rest.withOptions({ signal }).maps(map).distances({
+    sources: [toBody(from)],
+    targets: tried.map(({ x, y, floor_id }) => ({ x, y, floor_id })),
+    costing_options: { pedestrian: { mode, avoid: [...avoid] } },
+    distance_method: 'pathfinding',
+  })
+  const targets = sources[0]?.targets ?? []
   return tried[targets.findIndex(({ distance }) => distance === null) - 1]
 }
 
@@ -159,9 +157,8 @@ async function listClosed(api: Api, map: string, closures: Closures, signal?: Ab
   ].slice(0, MAX_PARTS)
   const missing = new Map(parts.map((part) => [`${part.part} ${part.id}`, part]))
   if (!missing.size) return parts
-  const list = iterate(api.rest, '/v1/maps/{map}/closable', { path: { map }, query: { 'per-page': 1000 } })
+  const list = api.rest.withOptions({ signal }).maps(map).closures.candidates({ per_page: 1000 })
   for await (const { id, part, name, kind, places } of list) {
-    signal?.throwIfAborted()
     const found = missing.get(`${part} ${id}`)
     if (!found) continue
     const [place] = places
@@ -174,8 +171,8 @@ async function listClosed(api: Api, map: string, closures: Closures, signal?: Ab
   return parts
 }
 
-const CONNECTORS = ['elevator', 'steps', 'escalator', 'ramp'] as const satisfies Schemas['ConnectorKind'][]
+const CONNECTORS = ['elevator', 'steps', 'escalator', 'ramp'] as const satisfies ConnectorKind[]
 
-function isConnector(kind: Schemas['Closable']['kind']): kind is Schemas['ConnectorKind'] {
+function isConnector(kind: Schemas['Closable']['kind']): kind is ConnectorKind {
   return (CONNECTORS as readonly unknown[]).includes(kind)
 }

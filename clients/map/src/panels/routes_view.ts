@@ -1,7 +1,7 @@
 // What the panels of routes are made from.
 
 import { html, nothing, type TemplateResult } from 'lit'
-import { FloorgateError } from '../data/api.js'
+import { ResponseError } from '../data/api.js'
 import { formatLength, formatTime, type Measure } from '../data/measures.js'
 import type { Place } from '../data/waypoints.js'
 import type { Found, NameIndex } from '../data/search.js'
@@ -59,6 +59,6 @@ export function time({ texts }: RoutesView, seconds: number): string {
 /** Why a part of the panel has no answer. That the start is unknown is no reason to try again. */
 export function failureOf({ texts, state }: RoutesView, asked: Asked<unknown>): TemplateResult | typeof nothing {
   const { error } = asked
-  if (!(error instanceof FloorgateError && error.fields.from)) return failure(texts, error, () => asked.retry())
+  if (!(error instanceof ResponseError && error.fields.from)) return failure(texts, error, () => asked.retry())
   return state.to ? nothing : html`<p role="alert">${texts.unknownFrom}</p>` // with both ends, the route says so
 }
