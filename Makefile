@@ -8,7 +8,7 @@ BUILD := .venv/build
 TOOLS := $(CURDIR)/$(BUILD)
 RUN_NODE := npm_config_loglevel=error PYTHONPATH="$(TOOLS)" ../../$(BIN)/python -c
 PAGES := gateway/web/dist/graphiql.html
-WEB := $(wildcard gateway/web/*.js gateway/web/*.html gateway/web/*.css gateway/web/*.svg gateway/web/package*.json) $(shell find clients/map/src clients/typescript/src -name "*.ts")
+WEB := $(wildcard gateway/web/*.js gateway/web/*.html gateway/web/*.css gateway/web/*.svg gateway/web/package*.json) $(shell find clients/map/src clients/typescript/src -name "*.ts" ! -name schema.ts ! -name resources.ts) clients/generate.py clients/templates/resources.ts.jinja
 MINUTES ?= 5
 SOAK_MINUTES ?= 60
 KILLS ?= 100
@@ -52,9 +52,8 @@ check: development ## Check format, lint and types
 
 clients: setup ## Generate and build the libraries for Python and TypeScript
 	$(call add_build_tools,wheel)
-	$(BIN)/floorgate openapi > $(BUILD)/openapi.json
-	PYTHONPATH="$(TOOLS)" $(BIN)/python clients/generate.py $(BUILD)/openapi.json
-	cd clients/typescript && $(RUN_NODE) "$(NODE); sys.exit(ci() or npm(['run', 'generate']) or npm(['run', 'build']))"
+	$(call generate,python typescript)
+	cd clients/typescript && $(RUN_NODE) "$(NODE); sys.exit(ci() or npm(['run', 'build']))"
 
 map: clients ## Build the web component <floorgate-map> into clients/map/dist
 	cd clients/map && $(RUN_NODE) "$(NODE); sys.exit(ci() or npm(['run', 'build']))"
@@ -130,6 +129,11 @@ define add_build_tools
 @test -e $(BUILD)/.$(1) || { rm -rf $(BUILD); $(PIP) --require-hashes --target $(BUILD) -r requirements-$(1).lock && touch $(BUILD)/.$(1); } || $(NOT_INSTALLED)
 endef
 
+define generate
+$(BIN)/floorgate openapi > $(BUILD)/openapi.json
+PYTHONPATH="$(TOOLS)" $(BIN)/python clients/generate.py $(BUILD)/openapi.json $(1)
+endef
+
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Floorgate needs Python 3.11 or newer; name one with: make PYTHON=python3.12 setup")'
 	$(PYTHON) -m venv .venv
@@ -140,6 +144,7 @@ $(READY): requirements.lock pyproject.toml
 
 $(PAGES): $(WEB) | $(READY)
 	$(call add_build_tools,build)
+	$(call generate,typescript)
 	cd gateway/web && $(RUN_NODE) "$(NODE); sys.exit(ci() or node(['build.js']))" > /dev/null
 	rm -rf gateway/web/node_modules
 	@touch $@

@@ -31,11 +31,12 @@ CONSTRAINTS = {
     *("title", "contentMediaType", "examples"),
 }
 """What the service checks: a library that did, too, would refuse what a later release allows."""
-RESERVED = set(
-    "arguments case catch const debugger default delete do enum eval export extends function"
-    " implements interface let new null package private protected public static super switch this"
-    " throw typeof var void drawing items members query response".split()
-)
+RESERVED = {
+    *("arguments", "case", "catch", "const", "debugger", "default", "delete", "do", "enum"),
+    *("eval", "export", "extends", "function", "implements", "interface", "let", "new", "null"),
+    *("package", "private", "protected", "public", "static", "super", "switch", "this", "throw"),
+    *("typeof", "var", "void", "drawing", "items", "members", "query", "response"),
+}
 """What cannot name an argument in TypeScript, beside Python's keywords."""
 Json: TypeAlias = dict[str, Any]
 

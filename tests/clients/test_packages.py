@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,17 @@ ROOT = Path(__file__).parents[2]
 PYTHON = CLIENTS / "python"
 TYPESCRIPT = CLIENTS / "typescript"
 MAP = CLIENTS / "map"
+PROGRAM = """import { Floorgate, type Unit } from '@floorgate/client'
+const client = new Floorgate({
+  url: 'https://floorgate.example',
+  key: 'key',
+  fetch: async () => new Response('{"id": "gym"}'),
+})
+const unit: Unit = await client.units.get('gym')
+const asset: string | undefined = undefined
+client.units.list({ asset })
+console.log(unit.id.length && (await client.request('GET', '/v1/units/gym')).status)
+"""
 
 
 @pytest.mark.slow
@@ -36,19 +47,27 @@ def test_the_python_package_is_typed_where_it_is_installed(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("generated")
-def test_the_npm_package_has_what_it_exports_and_nothing_else(tmp_path: Path) -> None:
+def test_the_npm_package_installs_alone_and_has_its_types(tmp_path: Path) -> None:
     installed = packages.install(TYPESCRIPT)
-    generate_types(installed)
     shutil.rmtree(TYPESCRIPT / "dist", ignore_errors=True)
-    installed.tool("tsc", "--project", ".")
+    generate_types(installed)
     installed.run(*packages.npm(), "pack", "--silent", "--pack-destination", str(tmp_path))
     [archive] = tmp_path.glob("floorgate-client-*.tgz")
-    with tarfile.open(archive) as files:
-        names = {name.removeprefix("package/") for name in files.getnames()}
-    modules = {f"dist/{each}" for each in ("index", "errors", "schema", "transport")}
-    built = {f"{module}{ending}" for module in modules for ending in (".js", ".d.ts")}
-    assert names == {"package.json", "README.md", "LICENSE"} | built
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    user = replace(installed, tools=tmp_path)
+    user.run(*packages.npm(), "install", "--offline", "--silent", archive)
+    package = tmp_path / "node_modules" / "@floorgate" / "client"
+    assert [*(tmp_path / "node_modules").glob("[!.]*")] == [package.parent]
+    files = {str(file.relative_to(package)) for file in package.rglob("*") if file.is_file()}
+    modules = ("core", "errors", "index", "resources", "schema")
+    built = {f"dist/{module}{ending}" for module in modules for ending in (".js", ".d.ts")}
+    assert files == {"package.json", "README.md", "LICENSE"} | built
+
+    (program := tmp_path / "program.ts").write_text(PROGRAM)
+    types = ("--types", "node", "--typeRoots", TYPESCRIPT / "node_modules" / "@types")
+    own = ("--strict", "--exactOptionalPropertyTypes", "--module", "nodenext", "--lib", "es2023")
+    installed.tool("tsc", *own, *types, program)
+    assert user.run("node", "program.js") == "200\n"
 
 
 @pytest.mark.parametrize("package", [PYTHON, TYPESCRIPT, MAP])

@@ -134,7 +134,10 @@ def test_an_address_that_cannot_be_right_is_a_sentence(
 ) -> None:
     _, found = troubles
     for name, sentence in (
-        ("certificate", ". To trust a certificate, name its file in NODE_EXTRA_CA_CERTS before Node.js starts"),
+        (
+            "certificate",
+            ". To trust a certificate, name its file in NODE_EXTRA_CA_CERTS before Node.js starts",
+        ),
         ("plain", ". Does its address begin with https://?"),
         ("tls", ". The service answers without TLS: its address begins with http://"),
         ("nothing", "ECONNREFUSED"),
