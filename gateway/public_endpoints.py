@@ -69,6 +69,7 @@ _LINKS: Final = {
     "graphql": ("GraphiQL", "Write and run GraphQL operations."),
     "v1/openapi": ("API reference", "Read about the endpoints of the REST API, and try them."),
     "v1/openapi.json": ("openapi.json", "The description of the REST API for programs."),
+    "v1/postman.json": ("postman.json", "Requests to import into Postman, Bruno or Insomnia."),
     ERRORS_PATH.lstrip("/"): ("Errors", "What each code means, and whether to repeat the request."),
     "v1/bundle.schema.json": ("bundle.schema.json", "The JSON Schema of a catalog to import."),
     f"pages/{MAP_COMPONENT}": (MAP_COMPONENT, "The script that shows maps in pages of your own."),
@@ -220,6 +221,7 @@ _VARY_ACCEPT = (b"vary", b"Accept, Accept-Encoding")
 _START_PAGE = "start page"
 _JSON = "/v1/openapi.json"
 _YAML = "/v1/openapi.yaml"
+_POSTMAN = "/v1/postman.json"
 
 Authenticate = Callable[[Request], Awaitable[Caller]]
 """Returns the caller of a request. Raises HttpError."""
@@ -228,12 +230,13 @@ LoadContracts = Callable[[], Awaitable[tuple[Hashable, Sequence[str]]]]
 
 
 class OpenApiEndpoints:
-    """`/`, `/v1`, `/v1/openapi`, its two documents, `/v1/bundle.schema.json` and `/v1/errors`.
+    """`/`, `/v1`, `/v1/openapi`, its documents, `/v1/bundle.schema.json` and `/v1/errors`.
 
     Each document is rendered once, in a thread, and so is each of its encodings: anyone may request
-    it, and writing YAML takes seconds.
+    it, and writing YAML takes seconds. Only the Postman collection, which takes a millisecond, has
+    the address that its request was sent to.
 
-    With a valid key, the description has the operator's own endpoints, too.
+    With a valid key, descriptions have the operator's own endpoints, too.
     """
 
     def __init__(
@@ -265,6 +268,7 @@ class OpenApiEndpoints:
         handlers: dict[str, Handler] = {
             path: partial(self._respond, path) for path in self._makers if path != _START_PAGE
         }
+        handlers[_POSTMAN] = partial(self._respond, _POSTMAN)
         handlers["/v1/openapi"] = partial(respond_with_page, "reference")
         return [
             PathRoute(EXPLORER_PATH, {"GET": partial(respond_with_page, "maps")}),
@@ -280,10 +284,17 @@ class OpenApiEndpoints:
     async def _respond(self, path: str, request: Request) -> ASGIApp:
         """Return a document; at `/`, where everything is, browsers get a page."""
         key = find_api_key(request.scope)
-        if path in (_JSON, _YAML) and self._authenticate and (key.text or key.is_repeated):
+        contracts: Sequence[str] = ()
+        is_description = path in (_JSON, _YAML, _POSTMAN)
+        if is_description and self._authenticate and (key.text or key.is_repeated):
             await self._authenticate(request)
             if self._load_contracts is not None:
-                return await self._get_own_document(path, *await self._load_contracts())
+                version, contracts = await self._load_contracts()
+                if path != _POSTMAN:
+                    return await self._get_own_document(path, version, contracts)
+        if path == _POSTMAN:
+            base_url = self._base_url or ErrorSource.from_scope(request.scope).base_url
+            return await asyncio.to_thread(self._build_collection, base_url, contracts)
         is_page = path == ROOT_PATH and accepts_html(request.headers.get("accept", ""))
         return await self.get_document(_START_PAGE if is_page else path)
 
@@ -301,6 +312,14 @@ class OpenApiEndpoints:
         from rest.openapi import description  # takes long to import, and is seldom needed
 
         return description.build_description(GRAPHQL_SCHEMA, self._base_url)
+
+    def _build_collection(self, base_url: str, contracts: Sequence[str]) -> Response:
+        from rest.openapi import contracts as own
+        from rest.openapi import postman
+
+        described = own.add_contracts(self._description, contracts)
+        collection = postman.build_collection(described, base_url)
+        return Response(orjson.dumps(collection), media_type=JSON_MEDIA_TYPE)
 
     def _keep_description(self, path: str, contracts: Sequence[str] = ()) -> CachedResponse:
         from rest.openapi import contracts as own

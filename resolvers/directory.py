@@ -88,7 +88,7 @@ ReferenceKeyArgument: TypeAlias = Annotated[
     inputs.argument(
         "Only references to the third-party system that this key names.",
         *REFERENCE_KEY_RULES,
-        example="rentwell",
+        example="keyring",
     ),
 ]
 

@@ -46,7 +46,7 @@ LocationTags: TypeAlias = Annotated[
         f"At most {filters.MAX_TERMS} terms.",
         Length(0, MAX_FILTER_CHARACTERS),
         Syntax(parse_terms, filters.FILTER_PATTERN),
-        example="svc:amenity==yes,-amenity",
+        example="svc:type==unit,-amenity",
     ),
 ]
 

@@ -99,7 +99,7 @@ async def find_route(
     info: Info,
     source: Start,
     target: Annotated[
-        distances.WaypointInput, argument("Where to go.", name="to", example={"id": "l4xusy2pgwt"})
+        distances.WaypointInput, argument("Where to go.", name="to", example={"id": "lvx7jztptwu"})
     ],
     mode: distances.Mode = TravelMode.FOOT,
     avoid: distances.Avoid = None,
@@ -583,7 +583,8 @@ async def list_reachable_areas(
     parent: strawberry.Parent[Reachable],
     info: Info,
     floor_id: Annotated[
-        strawberry.ID | None, argument("Only on the floor with this id.", ID)
+        strawberry.ID | None,
+        argument("Only on the floor with this id.", ID, example="alder-court-floor-1"),
     ] = None,
 ) -> list[ReachableArea]:
     """List the areas within reach, by floor; arcs are drawn up to half a foot too near."""

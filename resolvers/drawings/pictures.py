@@ -109,7 +109,7 @@ async def get_picture_of_map(
         inputs.argument(
             "Where the route goes.",
             name="to",
-            example={"id": "l4xusy2pgwt"},
+            example={"id": "lvx7jztptwu"},
             requirement=CALCULATE_DISTANCES,
         ),
     ] = None,
@@ -123,7 +123,9 @@ async def get_picture_of_map(
     ] = None,
     avoid: Annotated[
         list[Avoidable] | None,
-        inputs.argument(AVOID_DESCRIPTION, *AVOID_RULES, requirement=CALCULATE_DISTANCES),
+        inputs.argument(
+            AVOID_DESCRIPTION, *AVOID_RULES, example=["stairs"], requirement=CALCULATE_DISTANCES
+        ),
     ] = None,
 ) -> Picture | None:
     """Get a picture of one level, with a unit and a route marked on it.

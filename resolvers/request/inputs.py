@@ -368,6 +368,7 @@ PAGING_PARAMETERS = {
             "following pages cost the same however far they are.",
             Length(0, MAX_CURSOR_CHARACTERS),
             Syntax(_parse_cursor, "^[A-Za-z0-9_-]*$"),
+            example="",  # no cursor fits other filters than it was made with
         ),
     ],
     "first": Annotated[

@@ -15,6 +15,7 @@ INDEX_PATH: Final = "/v1"
 LINKS: Final = {
     "endpoints": INDEX_PATH,
     "description": "/v1/openapi.json",
+    "postman": "/v1/postman.json",
     "reference": "/v1/openapi",
     "explorer": "/maps",
     "errors": ERRORS_PATH,

@@ -59,15 +59,24 @@ HEADER_PARAMETERS: Final[dict[str, OpenApiObject]] = {
         "in": "header",
         "description": description,
         "schema": {"type": "string"},
+        "example": example,
     }
-    for name, description in {
-        "If-None-Match": "Entity tags of the responses that the client has cached; a write to a "
-        "list that still has one of them changes nothing, and the status is 412.",
-        "If-Match": "Entity tags of the list that the client has read at the same URL with GET "
-        "(query included; for `/remove`, at the URL without it). If the list has changed since, "
-        "nothing is written and the status is 412.",
-        "X-Request-Id": "The client's own id of the request.",
-    }.items()
+    for name, example, description in (
+        (
+            "If-None-Match",
+            '"D7CPavzfthr3Oj9cylBpKg"',
+            "Entity tags of the responses that the client has cached; a write to a "
+            "list that still has one of them changes nothing, and the status is 412.",
+        ),
+        (
+            "If-Match",
+            "*",
+            "Entity tags of the list that the client has read at the same URL with GET (query "
+            "included; for `/remove`, at the URL without it). If the list has changed since, "
+            "nothing is written and the status is 412.",
+        ),
+        ("X-Request-Id", "import-2026-03-02", "The client's own id of the request."),
+    )
 }
 """The keys are names of components, such as `RequestId` for `X-Request-Id`."""
 COMPONENT_NAMES: Final = {"WaypointInput": "Waypoint"}
@@ -216,6 +225,8 @@ def describe_parameter_value(source: Input) -> JsonSchema:
     if schema.get("type") == "array":
         # An empty parameter is one item, the empty text.
         schema["minItems"] = 1
+    if example is None and (source.is_required or "default" in schema):
+        example = make_example(schema, to_snake_case(source.variable))
     return {
         "description": text.replace("{default}", str(source.default or DEFAULT_PER_PAGE)),
         "schema": schema,

@@ -48,6 +48,7 @@ async def wait_until(holds: Callable[[], Awaitable[bool]]) -> None:
         ("/v1", "application/json"),
         ("/v1/openapi.json", "application/json"),
         ("/v1/openapi.yaml", "application/yaml"),
+        ("/v1/postman.json", "application/json"),
         ("/v1/openapi", "text/html; charset=utf-8"),
         ("/v1/bundle.schema.json", "application/schema+json"),
     ],

@@ -26,6 +26,7 @@ ADDRESSES = [
     "/v1/openapi.json",
     "/v1/bundle.schema.json",
     "/v1/openapi.yaml",
+    "/v1/postman.json",
     "/graphql?query={units{data{id name}}}",
     "/health/ready",
 ]

@@ -274,7 +274,7 @@ async def test_the_description_has_them_for_requests_with_a_key(
     assert "/v1/x/units/{unit}" not in (await client.get("/v1/openapi.json")).text
 
 
-@pytest.mark.parametrize("path", ["/v1/openapi.json", "/v1/openapi.yaml"])
+@pytest.mark.parametrize("path", ["/v1/openapi.json", "/v1/openapi.yaml", "/v1/postman.json"])
 async def test_the_description_with_them_is_of_its_key_and_of_its_moment(
     client: httpx.AsyncClient, gateway: Gateway, own_world: World, path: str
 ) -> None:

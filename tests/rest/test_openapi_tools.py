@@ -5,7 +5,9 @@ import os
 import ssl
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -134,6 +136,45 @@ def test_a_typed_client_made_from_the_description_works(
     assert found["references"] == len(units)
     assert found["assignments"]["listed"]
     assert found["assignments"]["echoed"] == found["assignments"]["listed"]
+
+
+def test_postman_is_answered_as_it_imports(
+    packages: Packages, demo: DemoService, tmp_path: Path
+) -> None:
+    """Our own collection, and the one that Postman makes of the examples of all parameters."""
+    collection, made = tmp_path / "collection.json", tmp_path / "made.json"
+    trusting = ssl.create_default_context(cafile=demo.certificate)
+    with httpx.Client(base_url=demo.url, verify=trusting) as client:
+        collection.write_bytes(client.get("/v1/postman.json").content)
+        (tmp_path / "openapi.json").write_bytes(client.get("/v1/openapi.json").content)
+    options = ["-o", made, "-O", "parametersResolution=Example"]
+    packages.tool("openapi2postmanv2", "-s", tmp_path / "openapi.json", *options)
+    assert run_gets(packages, demo, collection, f"apiKey={demo.key}") == {200}
+    # There, `after` is the cursor of another database.
+    both = f"apiKey={demo.key}", f"baseUrl={demo.url}"
+    assert run_gets(packages, demo, made, *both, but="/v1/changes") == {200}
+
+
+def run_gets(
+    packages: Packages, demo: DemoService, collection: Path, *variables: str, but: str = " "
+) -> set[int]:
+    """The statuses of the responses to all GETs of a collection, which Postman's runner sends."""
+    sent, report = json.loads(collection.read_text()), collection.with_suffix(".report")
+    sent["item"] = [each for each in list_requests(sent) if each["request"]["method"] == "GET"]
+    collection.write_text(json.dumps(sent))
+    options = ["--ssl-extra-ca-certs", demo.certificate, "-r", "json"]
+    options += ["--reporter-json-export", report]
+    options += [word for each in variables for word in ("--env-var", each)]
+    packages.tool("newman", "run", collection, *options)
+    runs = json.loads(report.read_text())["run"]["executions"]
+    assert len(runs) > 25
+    paths = ["/" + "/".join(run["request"]["url"]["path"]) for run in runs]
+    return {run["response"]["code"] for run, path in zip(runs, paths, strict=True) if path != but}
+
+
+def list_requests(folder: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for item in folder["item"]:
+        yield from list_requests(item) if "item" in item else [item]
 
 
 def test_schemathesis_finds_nothing_against_the_running_service(

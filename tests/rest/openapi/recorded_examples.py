@@ -20,8 +20,6 @@ from tests.rest.demo_service import FLOORGATE, DemoService, demo_service
 
 MAX_POINTS = 8
 """Points of a line or an outline; a longer one is shortened."""
-OTHER_QUERIES = {"findRoute": {"to": "lvx7jztptwu"}}
-"""Parameters for which the described examples would be of little use together."""
 VOLATILE = re.compile(r'("(?:cursor|at|created_at|updated_at)": "|after=)[^"]+')
 """What differs from one demo to the next: times of processing and of changes, and cursors."""
 
@@ -71,7 +69,6 @@ def described_requests() -> Iterator[httpx.Request]:
                 if each["in"] == "query" and each["required"]
             }
             query |= {"per-page": 1} if "per-page" in named else {}
-            query |= OTHER_QUERIES.get(id, {})
             content, headers = None, {}
             for media_type, media in operation.get("requestBody", {}).get("content", {}).items():
                 headers = {"Content-Type": media_type}
