@@ -8,7 +8,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NewType, TypeAlias
 
 import strawberry
 
@@ -507,6 +507,10 @@ class NearUnit:
     time: Annotated[float, "In seconds."]
 
 
+Position = NewType("Position", list[float])
+"""A scalar: as a list, it would make the type of polygons deeper than introspection asks for."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReachableArea:
     """The part of a floor that is within reach."""
@@ -514,7 +518,7 @@ class ReachableArea:
     floor_id: str
     square_feet: float
     polygons: Annotated[
-        list[list[list[list[float]]]],
+        list[list[list[Position]]],
         "Each is a list of rings: its outline, and the holes in it. A ring is a line of x, y in "
         "the map's own coordinates that ends where it begins.",
     ]

@@ -123,6 +123,12 @@ SCALAR_DEFINITIONS: dict[Any, ScalarDefinition] = {
         serialize=date.isoformat,
         parse_value=_parse_day,
     ),
+    resolvers.routes.Position: strawberry.scalar(
+        name="Position",
+        description="A position on a map: a list of x and y, in the map's own coordinates.",
+        serialize=list,
+        parse_value=list,
+    ),
     SvgDocument: strawberry.scalar(
         name="SvgDocument",
         description="The text of a unit map in SVG.",

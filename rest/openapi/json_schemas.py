@@ -61,6 +61,11 @@ SCALAR_JSON_SCHEMAS: dict[str, JsonSchema] = {
     "DateTime": {"type": "string", "format": "date-time", "maxLength": 40},
     "Date": {"type": "string", "format": "date", "maxLength": 10},
     "JSON": {"description": "Any value of JSON."},
+    "Position": {
+        "type": "array",
+        "items": {"type": "number", "format": "double"},
+        "maxItems": 2,
+    },
     "SvgDocument": {"type": "string", "contentMediaType": "image/svg+xml"},
     "ParsedMap": PARSED_MAP_SCHEMA,
     "GeoJson": GEOJSON_SCHEMA,

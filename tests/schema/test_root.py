@@ -82,6 +82,18 @@ def test_a_list_of_records_is_always_a_page() -> None:
     }
 
 
+@pytest.mark.parametrize("type", TYPES, ids=str)
+def test_the_introspection_of_any_client_gets_to_the_end_of_each_type(
+    type: GraphQLObjectType,
+) -> None:
+    """That of gql, sgqlc and rover asks for seven `ofType`, one in another."""
+    for name, field in type.fields.items():
+        wrapped, count = field.type, 0
+        while hasattr(wrapped, "of_type"):
+            wrapped, count = wrapped.of_type, count + 1
+        assert count <= 7, name
+
+
 def test_experimental_fields_say_so_in_the_sdl() -> None:
     sdl = SDL.read_text()
     assert "directive @experimental(" in sdl
