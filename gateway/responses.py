@@ -220,10 +220,8 @@ class CachedResponse(Struct, eq=False, weakref=True):
             return True
         if self._etag is None:
             return False
-        is_match = (
-            if_none_match is not None and self._find_match(if_none_match, encoding) is not None
-        )
-        return is_match or encoding == "identity"
+        is_match = if_none_match and self._find_match(if_none_match, encoding)
+        return bool(is_match) or encoding == "identity"
 
     def select_encoding(
         self, accept_encoding: bytes | None, if_none_match: bytes | None

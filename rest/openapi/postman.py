@@ -7,6 +7,7 @@ and Hoppscotch import as well: https://schema.postman.com.
 """
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -31,20 +32,9 @@ def build_collection(description: OpenApiObject, base_url: str) -> OpenApiObject
             folders[tag].append(_describe_request(method.upper(), path, operation, components))
     info = description["info"]
     return {
-        "info": {
-            "name": info["title"],
-            "description": info["description"],
-            "version": info["version"],
-            "schema": FORMAT,
-        },
-        "auth": {
-            "type": "apikey",
-            "apikey": [{"key": name, "value": value} for name, value in AUTH.items()],
-        },
-        "variable": [
-            {"key": "baseUrl", "value": base_url.rstrip("/")},
-            {"key": "apiKey", "value": ""},
-        ],
+        "info": {"name": info["title"], "description": info["description"], "schema": FORMAT},
+        "auth": {"type": "apikey", "apikey": _list_pairs(AUTH)},
+        "variable": _list_pairs({"baseUrl": base_url.rstrip("/"), "apiKey": ""}),
         "item": [
             {"name": tag["name"], "description": tag["description"], "item": folders[tag["name"]]}
             for tag in description["tags"]
@@ -66,10 +56,7 @@ def _describe_request(
         headers.append({"key": "Content-Type", "value": media_type})
         language = "json" if media_type.endswith("json") else "xml"
         body = {"mode": "raw", "raw": text, "options": {"raw": {"language": language}}}
-    segments = [
-        f":{segment[1:-1]}" if segment.startswith("{") else segment
-        for segment in path.strip("/").split("/")
-    ]
+    segments = re.sub(r"{(.+?)}", r":\1", path).strip("/").split("/")
     query = _list_values(inputs, "query")
     sent = "&".join(f"{each['key']}={each['value']}" for each in query if not each["disabled"])
     return {
@@ -90,6 +77,10 @@ def _describe_request(
         },
         "response": [],
     }
+
+
+def _list_pairs(values: dict[str, str]) -> list[OpenApiObject]:
+    return [{"key": name, "value": value} for name, value in values.items()]
 
 
 def _list_values(inputs: Iterable[OpenApiObject], place: str) -> list[OpenApiObject]:

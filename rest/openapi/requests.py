@@ -53,6 +53,14 @@ SECURITY_SCHEMES: Final[dict[str, OpenApiObject]] = {
     },
 }
 
+_HEADERS: Final = {
+    "If-None-Match": "Entity tags of the responses that the client has cached; a write to a "
+    "list that still has one of them changes nothing, and the status is 412.",
+    "If-Match": "Entity tags of the list that the client has read at the same URL with GET "
+    "(query included; for `/remove`, at the URL without it). If the list has changed since, "
+    "nothing is written and the status is 412.",
+    "X-Request-Id": "The client's own id of the request.",
+}
 HEADER_PARAMETERS: Final[dict[str, OpenApiObject]] = {
     name.replace("-", "").removeprefix("X"): {
         "name": name,
@@ -61,21 +69,8 @@ HEADER_PARAMETERS: Final[dict[str, OpenApiObject]] = {
         "schema": {"type": "string"},
         "example": example,
     }
-    for name, example, description in (
-        (
-            "If-None-Match",
-            '"D7CPavzfthr3Oj9cylBpKg"',
-            "Entity tags of the responses that the client has cached; a write to a "
-            "list that still has one of them changes nothing, and the status is 412.",
-        ),
-        (
-            "If-Match",
-            "*",
-            "Entity tags of the list that the client has read at the same URL with GET (query "
-            "included; for `/remove`, at the URL without it). If the list has changed since, "
-            "nothing is written and the status is 412.",
-        ),
-        ("X-Request-Id", "import-2026-03-02", "The client's own id of the request."),
+    for (name, description), example in zip(
+        _HEADERS.items(), ('"D7CPavzfthr3Oj9cylBpKg"', "*", "import-2026-03-02"), strict=True
     )
 }
 """The keys are names of components, such as `RequestId` for `X-Request-Id`."""
