@@ -591,6 +591,9 @@ class ApiKey(Node):
     asset_ids: list[strawberry.ID] | None = strawberry.field(
         description="The assets that the key sees; null means all of them."
     )
+    origins: list[str] = strawberry.field(
+        description="Origins of the web pages that may use the key; if empty, all may."
+    )
     created_at: DateTime
     expires_at: DateTime | None
     revoked_at: DateTime | None

@@ -5,7 +5,7 @@ import base64
 import json
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -236,6 +236,7 @@ async def make_key(
     *,
     permissions: tuple[str, ...] = (),
     asset_ids: list[str] | None = None,
+    origins: Sequence[str] = (),
     expires_at: datetime | None = None,
 ) -> tuple[str, str]:
     """A new key: its id and its text."""
@@ -244,6 +245,7 @@ async def make_key(
         name=name,
         permissions=[*permissions],
         asset_ids=asset_ids,
+        origins=origins,
         expires_at=expires_at,
     )
     return record.id, key

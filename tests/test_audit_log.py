@@ -359,6 +359,7 @@ async def test_a_key_is_recorded_with_what_it_may_do_but_never_the_key(
         "name": "till",
         "permissions": ["service.unit-maps.parse"],
         "all_assets": False,
+        "origins": [],
         "expires_at": "2999-01-31T00:00:00+00:00",
     }
     assert record["asset_ids"] == [SEEN]

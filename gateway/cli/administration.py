@@ -67,6 +67,9 @@ _permission_option = partial(
 )
 
 
+_origin_option = partial(click.option, "--origin", "origins", multiple=True, metavar="ORIGIN")
+
+
 @click.group()
 def keys() -> None:
     """Create, list, update, rotate and revoke API keys."""
@@ -81,6 +84,10 @@ def keys() -> None:
 @click.option(
     "--all-assets", is_flag=True, help="The key can see every asset, including future ones."
 )
+@_origin_option(
+    help="Web pages that may use the key, such as https://www.example.com; repeatable. All, if none"
+    " is given."
+)
 @click.option(
     "--expires", metavar="ISO", help="When the key expires, such as 2027-01-31T12:00:00Z."
 )
@@ -91,6 +98,7 @@ def create(
     permissions: tuple[str, ...],
     assets: tuple[str, ...],
     all_assets: bool,
+    origins: tuple[str, ...],
     expires: str | None,
     as_json: bool,
     settings: Settings,
@@ -105,6 +113,7 @@ def create(
         "permissions": list(permissions),
         "assetIds": list(assets),
         "allAssets": all_assets,
+        "origins": list(origins),
         "expires": expires,
     }
 
@@ -136,6 +145,8 @@ def create(
 @id_option("--add-asset", "added", multiple=True, help="An asset that it sees in addition.")
 @id_option("--remove-asset", "removed", multiple=True, help="An asset it no longer sees.")
 @click.option("--all-assets", is_flag=True, help="The key sees every asset, also future ones.")
+@_origin_option(help="Web pages that may use it; repeatable. These may and no others.")
+@click.option("--any-origin", is_flag=True, help="All web pages may use it.")
 @click.option("--expires", metavar="ISO", help=f"When it expires; `{NEVER}` removes its end.")
 @click.option("--json", "as_json", is_flag=True, help="Print the changed key as JSON.")
 @with_storage
@@ -148,6 +159,8 @@ def update(
     added: tuple[str, ...],
     removed: tuple[str, ...],
     all_assets: bool,
+    origins: tuple[str, ...],
+    any_origin: bool,
     expires: str | None,
     as_json: bool,
     settings: Settings,
@@ -162,8 +175,10 @@ def update(
         raise click.UsageError(
             "--asset, --all-assets, and --add-asset or --remove-asset exclude each other"
         )
+    if origins and any_origin:
+        raise click.UsageError("--origin and --any-origin exclude each other")
     if name is expires is None and not any(
-        (permissions, no_permissions, assets, added, removed, all_assets)
+        (permissions, no_permissions, assets, added, removed, all_assets, origins, any_origin)
     ):
         raise click.UsageError("give at least one option that says what to change")
     variables = {
@@ -173,6 +188,7 @@ def update(
         "addAssetIds": list(added),
         "removeAssetIds": list(removed),
         "allAssets": all_assets,
+        "origins": list(origins) if origins or any_origin else None,
         "expires": None if expires == NEVER else expires,
         "neverExpires": expires == NEVER,
     }
@@ -208,7 +224,7 @@ def update(
 def rotate(
     key_id: str, overlap: int, expires: str | None, as_json: bool, settings: Settings
 ) -> None:
-    """Replace a key by a new one with the same name, permissions and assets, and print it.
+    """Replace a key by a new one with the same name, permissions, assets and origins; print it.
 
     ID may be the beginning of the id, if no other begins so.
     """
@@ -277,13 +293,16 @@ def list_keys(as_json: bool, settings: Settings) -> None:
             key["name"],
             "all" if key["asset_ids"] is None else "\n".join(key["asset_ids"]),
             "\n".join(_describe_permissions(key)),
+            "\n".join(key["origins"]) or "any",
             key["created_at"],
             f"revoked {key['revoked_at']}" if key["revoked_at"] else key["expires_at"],
             key["last_used_at"],
         )
         for key in records
     )
-    print_table(("Id", "Name", "Assets", "Permissions", "Created", "Expires", "Last used"), rows)
+    print_table(
+        ("Id", "Name", "Assets", "Permissions", "Origins", "Created", "Expires", "Last used"), rows
+    )
 
 
 MIN_PREFIX_CHARACTERS = 8
@@ -355,6 +374,7 @@ def _describe_key(key: ApiKey) -> dict[str, Any]:
         "name": key.name,
         "permissions": key.permissions,
         "asset_ids": key.asset_ids,
+        "origins": key.origins,
         "created_at": key.created_at.isoformat(),
         "expires_at": _format(key.expires_at),
         "revoked_at": _format(key.revoked_at),

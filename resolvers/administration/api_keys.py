@@ -11,11 +11,13 @@ from strawberry.utils.str_converters import to_camel_case
 from resolvers.administration.audit import Permission
 from resolvers.request.caller import ADMIN_PERMISSION, Caller
 from resolvers.request.context import Info
-from resolvers.request.errors import InvalidInputError, NotFoundError
+from resolvers.request.errors import MAX_QUOTED_CHARACTERS, InvalidInputError, NotFoundError
 from resolvers.request.inputs import (
     ID,
+    MAX_ID_CHARACTERS,
     Each,
     InputViolation,
+    Items,
     JointRule,
     PageArguments,
     Range,
@@ -34,6 +36,8 @@ from storage.records.paging import Page
 DEFAULT_OVERLAP_SECONDS = 24 * 3600
 MAX_ASSETS = 10_000
 """Assets of a key that is limited to some."""
+MAX_ORIGINS = 100
+"""Origins of a key that is bound to some."""
 
 LIMITED_ADMINISTRATOR = f"must not have {ADMIN_PERMISSION} unless allAssets is true"
 
@@ -100,6 +104,28 @@ def _parse_expiry(text: str) -> datetime:
     return time
 
 
+def _check_origin(text: str) -> None:
+    """Raise ValueError unless a text is an origin in the form that browsers send (RFC 6454, 6.2).
+
+    >>> _check_origin("https://Shop.example:443/maps")
+    Traceback (most recent call last):
+    ValueError: must be an origin such as 'https://shop.example', not 'https://Shop.example:443/maps'
+    """
+    if text == "*":
+        raise ValueError("must be one origin, not '*': a key without origins is for all pages")
+    try:
+        expected = api_keys.normalize_origin(text[:MAX_ID_CHARACTERS])
+    except ValueError:
+        expected = "https://www.example.com"
+    if text == expected:
+        return
+    shown = text[:MAX_QUOTED_CHARACTERS]
+    raise ValueError(f"must be an origin such as {expected!r}, not {shown!r}")
+
+
+_ORIGIN_RULES = (Items(0, MAX_ORIGINS, "origins"), Each(Syntax(_check_origin)))
+
+
 def _check_grant(
     caller: Caller, permissions: list[str], expires_at: datetime | None, verb: str = "creates"
 ) -> None:
@@ -142,6 +168,14 @@ async def create_api_key(
             Syntax(_parse_expiry),
         ),
     ] = None,
+    origins: Annotated[
+        list[str] | None,
+        argument(
+            "Origins of the web pages that may use the key, such as `https://www.example.com`;"
+            " without any, all pages may. Only browsers say what page a request is from.",
+            *_ORIGIN_RULES,
+        ),
+    ] = None,
 ) -> CreatedApiKey:
     """Create an API key, with permissions and an expiry within those of the key that creates it.
 
@@ -155,6 +189,7 @@ async def create_api_key(
         name=name,
         permissions=granted,
         asset_ids=None if all_assets else [*(asset_ids or [])],
+        origins=[*dict.fromkeys(origins or [])],
         expires_at=expires_at,
         origin=info.context.origin,
     )
@@ -192,6 +227,13 @@ async def update_api_key(
         ),
     ] = None,
     never_expires: Annotated[bool, argument("Whether it never expires from now on.")] = False,
+    origins: Annotated[
+        list[str] | None,
+        argument(
+            "Origins of the web pages that may use it from now on; empty: all pages may.",
+            *_ORIGIN_RULES,
+        ),
+    ] = None,
 ) -> ChangedApiKey:
     """Change an API key; every gateway applies the change within a second.
 
@@ -210,6 +252,8 @@ async def update_api_key(
             changes["asset_ids"] = None if all_assets else [*dict.fromkeys(asset_ids or [])]
         elif add_asset_ids or remove_asset_ids:
             changes["asset_ids"] = _edit_assets(before, add_asset_ids or [], remove_asset_ids or [])
+        if origins is not None:
+            changes["origins"] = [*dict.fromkeys(origins)]
         after = msgspec.structs.replace(before, **changes)
         if ADMIN_PERMISSION in after.permissions and after.asset_ids is not None:
             raise InvalidInputError(permissions=LIMITED_ADMINISTRATOR)
@@ -243,7 +287,7 @@ async def rotate_api_key(
         ),
     ] = None,
 ) -> RotatedApiKey:
-    """Replace an API key by a new one with the same name, permissions and assets.
+    """Replace an API key by a new one with the same name, permissions, assets and origins.
 
     They must be within those of the key that rotates it, and so must the expiry. A key that is
     revoked or has been rotated before cannot be rotated. The response is the only place that ever
@@ -318,9 +362,10 @@ def _edit_assets(record: ApiKey, added: Sequence[str], removed: Sequence[str]) -
 
 
 def _is_extended(before: ApiKey, after: ApiKey) -> bool:
-    """Return whether a change gives a key a permission, an asset or time."""
+    """Return whether a change gives a key a permission, an asset, an origin or time."""
     return (
         not {*after.permissions} <= {*before.permissions}
+        or not after.has_origins_within(before)
         or not after.scope.is_within(before.scope)
         or (
             before.expires_at is not None

@@ -1,12 +1,14 @@
 """API keys: the collection that holds their records with the digests of the keys."""
 
 import hashlib
+import re
 import secrets
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -67,6 +69,26 @@ def _base62(number: int, length: int) -> str:
     return "".join(reversed(digits))
 
 
+_HOST = r"(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])"
+_ORIGIN = re.compile(f"https?://{_HOST}(?::[1-9][0-9]{{0,4}})?")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def normalize_origin(url: str) -> str:
+    """Return the origin of a page as browsers send it (RFC 6454, 6.2). Raises ValueError.
+
+    >>> normalize_origin("https://Shop.example:443/maps"), normalize_origin("http://[::1]:8080")
+    ('https://shop.example', 'http://[::1]:8080')
+    """
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    port = "" if parts.port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f":{parts.port}"
+    origin = f"{parts.scheme}://{host}{port}"
+    if not _ORIGIN.fullmatch(origin):
+        raise ValueError("pages have no such origin")
+    return origin
+
+
 KEYS_COLLECTION = "api_keys"
 USES_COLLECTION = "api_key_uses"
 """Last uses are stored apart, because writing to `api_keys` invalidates every key cache."""
@@ -74,7 +96,8 @@ USES_COLLECTION = "api_key_uses"
 MAX_OVERLAP_DAYS = 366
 """The longest that a key works after its rotation."""
 
-_CHANGEABLE_FIELDS = ("name", "permissions", "asset_ids", "expires_at")
+_NEVER = datetime.max.replace(tzinfo=UTC)
+_CHANGEABLE_FIELDS = ("name", "permissions", "asset_ids", "origins", "expires_at")
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -84,6 +107,8 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     name: Text
     permissions: list[str] = []
     asset_ids: list[Id] | None = []
+    origins: list[Text] = []
+    """The web pages that may use the key, as browsers name their origins; if empty, any may."""
     created_at: datetime
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
@@ -106,11 +131,27 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         )
         has_assets = self.scope.is_within(other.scope)
         has_permissions = {*self.permissions} <= {*other.permissions}
-        return other.is_valid(now) and lasts_as_long and has_assets and has_permissions
+        has_rights = has_assets and has_permissions and self.has_origins_within(other)
+        return other.is_valid(now) and lasts_as_long and has_rights
+
+    def has_origins_within(self, other: "ApiKey") -> bool:
+        """Return whether no page may use the key that may not use the other."""
+        return not other.origins or (bool(self.origins) and {*self.origins} <= {*other.origins})
 
     def is_valid(self, now: datetime) -> bool:
         """Return whether the key is neither revoked nor expired at this time."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+class KeySummary(NamedTuple):
+    """What is known of all keys at one moment."""
+
+    digests: frozenset[KeyDigest] = frozenset()
+    """Those of keys that are not revoked."""
+    origins: frozenset[str] = frozenset()
+    """Those of the keys that are valid."""
+    origins_end_at: datetime = _NEVER
+    """When the first of the keys with these origins expires."""
 
 
 class RotatedApiKey(NamedTuple):
@@ -128,6 +169,7 @@ async def create_api_key(
     name: str,
     permissions: list[str],
     asset_ids: list[str] | None,
+    origins: Sequence[str] = (),
     expires_at: datetime | None,
     origin: audit.Origin | None = None,
 ) -> tuple[ApiKey, str]:
@@ -137,6 +179,7 @@ async def create_api_key(
         name=name,
         permissions=permissions,
         asset_ids=asset_ids,
+        origins=[*origins],
         created_at=current_second(),
         expires_at=expires_at,
     )
@@ -155,7 +198,7 @@ async def update_api_key(
     change: Callable[[ApiKey], ApiKey],
     origin: audit.Origin | None = None,
 ) -> ApiKey | None:
-    """Change the name, permissions, assets or expiry of a key; None if there is none.
+    """Change the name, permissions, assets, origins or expiry of a key; None if there is none.
 
     `change` returns what the record is to be, or raises to refuse it. It is called again if the
     record has changed meanwhile.
@@ -322,16 +365,28 @@ async def find_api_key(database: driver.Database, key_digest: KeyDigest) -> ApiK
     return _to_api_key(found[0]) if found else None
 
 
-async def list_digests(database: driver.Database) -> frozenset[KeyDigest]:
+async def read_key_summary(database: driver.Database) -> KeySummary:
     with driver.translate_errors():
         found = await driver.find_documents(
             database,
             KEYS_COLLECTION,
             {"revoked_at": None},
-            {"_id": False, "digest": True},
+            {"_id": False, "digest": True, "origins": True, "expires_at": True},
             limit=driver.NO_LIMIT,
         )
-    return frozenset([document["digest"] for document in found])
+    digests = frozenset([document["digest"] for document in found])
+    now = datetime.now(UTC)
+    ends_and_origins = [
+        ((document.get("expires_at") or _NEVER).replace(tzinfo=UTC), document["origins"])
+        for document in found
+        if document.get("origins")
+    ]
+    valid = [(end, origins) for end, origins in ends_and_origins if now < end]
+    return KeySummary(
+        digests,
+        frozenset(origin for _, origins in valid for origin in origins),
+        min((end for end, _ in valid), default=_NEVER),
+    )
 
 
 async def record_uses(database: driver.Database, uses: dict[str, datetime]) -> None:
@@ -369,6 +424,7 @@ def _describe_rights(record: ApiKey) -> dict[str, Any]:
         "name": record.name,
         "permissions": record.permissions,
         "all_assets": record.asset_ids is None,
+        "origins": record.origins,
         "expires_at": None if record.expires_at is None else record.expires_at.isoformat(),
     }
 

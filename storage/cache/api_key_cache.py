@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from storage.administration import api_keys
-from storage.administration.api_keys import ApiKey, KeyDigest
+from storage.administration.api_keys import ApiKey, KeyDigest, KeySummary
 from storage.cache.cache import MISSING, Cache
 from storage.cache.change_feed import ChangeFeed, ChangeSnapshot, is_unchanged_since
 from storage.cache.read_set import read_digest, whole
@@ -22,7 +22,8 @@ from storage.mongo import driver
 from storage.mongo.tasks import run_in_background
 
 REREAD_SECONDS = 1.0
-"""All digests are read so often while changes might go unnoticed, and however often keys change."""
+"""A summary of all keys is read so often while changes might go unnoticed, and however often keys
+change."""
 FLUSH_INTERVAL_SECONDS = 5.0
 MAX_KEYS = 10_000
 
@@ -35,12 +36,13 @@ class AuthenticatedKey(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """The digests of all API keys that are not revoked, read at once.
+    """A summary of all API keys.
 
-    They tell whether a key exists without a read of the database for each key that is asked for.
+    It tells whether a key exists without a read of the database for each key that is asked for, and
+    whether a page may call without its key, which no preflight request has.
     """
 
-    digests: frozenset[KeyDigest]
+    summary: KeySummary
     snapshot: ChangeSnapshot | None
     read_at: float
 
@@ -58,7 +60,7 @@ class ApiKeyCache:
         self._records: Cache[KeyDigest, ApiKey | None] = Cache(
             max_entries=MAX_KEYS, feed=feed, name="keys"
         )
-        self._last_reading = _Reading(frozenset(), None, float("-inf"))
+        self._last_reading = _Reading(KeySummary(), None, float("-inf"))
         self._reading: asyncio.Task[None] | None = None
         self._last_uses: dict[str, datetime] = {}
 
@@ -69,9 +71,31 @@ class ApiKeyCache:
         """
         if not api_keys.is_well_formed(key):
             return False
-        if not self._has_current_digests():
+        if not self._has_current_summary():
             await asyncio.shield(self._start_reading())
-        return api_keys.hash_key(key) in self._last_reading.digests
+        return api_keys.hash_key(key) in self._last_reading.summary.digests
+
+    async def refresh_origins(self) -> None:
+        """Have `find_origins` know the keys of this moment, unless MongoDB does not answer in time.
+
+        This reads the database once for each change of a key, whoever calls it how often.
+        """
+        with contextlib.suppress(UnavailableError, TimeoutError):
+            for _ in range(2):  # a look that has begun may not see the newest change
+                is_recent = self._feed.take_snapshot() is None and self._has_recent_summary()
+                if is_recent or self._has_unchanged_summary():
+                    return
+                async with asyncio.timeout(REREAD_SECONDS):
+                    await asyncio.shield(self._start_reading())
+
+    def find_origins(self) -> frozenset[str]:
+        """Return the origins of the keys that were valid at the last look, without waiting.
+
+        If a key has changed since, this starts the next look.
+        """
+        if not self._has_current_summary():
+            self._start_reading()
+        return self._last_reading.summary.origins
 
     async def get_valid_key(self, key: str) -> ApiKey | None:
         """Return the record of a key if it is valid now, else None. Raises UnavailableError."""
@@ -97,9 +121,9 @@ class ApiKeyCache:
         """
         if self._records.peek(digest, None) is not None:
             return True
-        if not self._has_current_digests():
+        if not self._has_current_summary():
             self._start_reading()
-        return digest in self._last_reading.digests
+        return digest in self._last_reading.summary.digests
 
     def find_key_id(self, key: str) -> str | None:
         """Return the id of a key that a request has had, valid or not, without waiting."""
@@ -134,24 +158,29 @@ class ApiKeyCache:
 
     def _start_reading(self) -> asyncio.Task[None]:
         if self._reading is None:  # concurrent requests share one read
-            self._reading = asyncio.create_task(self._read_digests())
+            self._reading = asyncio.create_task(self._read_summary())
             # Its error is for those who wait for it, if anybody does.
             self._reading.add_done_callback(lambda task: task.cancelled() or task.exception())
         return self._reading
 
-    def _has_current_digests(self) -> bool:
-        if time.monotonic() - self._last_reading.read_at < REREAD_SECONDS:
-            return True
-        before, now = self._last_reading.snapshot, self._feed.take_snapshot()
-        if before is None or now is None:
+    def _has_current_summary(self) -> bool:
+        return self._has_recent_summary() or self._has_unchanged_summary()
+
+    def _has_recent_summary(self) -> bool:
+        return time.monotonic() - self._last_reading.read_at < REREAD_SECONDS
+
+    def _has_unchanged_summary(self) -> bool:
+        last, now = self._last_reading, self._feed.take_snapshot()
+        before = last.snapshot
+        if before is None or now is None or last.summary.origins_end_at <= datetime.now(UTC):
             return False
         return is_unchanged_since(before, now, whole(api_keys.KEYS_COLLECTION))
 
-    async def _read_digests(self) -> None:
+    async def _read_summary(self) -> None:
         try:
             snapshot = self._feed.take_snapshot()  # before the read: a change during it counts
-            digests = await api_keys.list_digests(self._database)
-            self._last_reading = _Reading(digests, snapshot, time.monotonic())
+            summary = await api_keys.read_key_summary(self._database)
+            self._last_reading = _Reading(summary, snapshot, time.monotonic())
         finally:
             self._reading = None
 

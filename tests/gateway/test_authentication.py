@@ -330,9 +330,9 @@ async def throttling(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is read of the keys in MongoDB: single keys, or all digests."""
+    """What is read of the keys in MongoDB: single keys, or all at once."""
     counted = list[str]()
-    for name in ("find_api_key", "list_digests"):
+    for name in ("find_api_key", "read_key_summary"):
         monkeypatch.setattr(api_keys, name, _counting(getattr(api_keys, name), name, counted))
     return counted
 
@@ -377,7 +377,7 @@ async def test_invalid_keys_beyond_the_burst_are_throttled(
     statuses = [await ask(throttling, key, path=path) for key in keys]
     assert statuses == [403] * BURST + [429] * 20
     assert reads.count("find_api_key") == BURST
-    assert reads.count("list_digests") <= 1
+    assert reads.count("read_key_summary") <= 1
 
 
 async def test_a_throttled_client_is_told_when_to_try_again_and_not_what_is_wrong(
@@ -417,7 +417,7 @@ async def test_requests_at_once_are_all_counted(throttling: Gateway, reads: list
     statuses = await asyncio.gather(*(ask(throttling, key) for key in keys))
     assert sorted(statuses) == [403] * BURST + [429] * 3 * BURST
     assert reads.count("find_api_key") == BURST
-    assert reads.count("list_digests") <= 1
+    assert reads.count("read_key_summary") <= 1
 
 
 async def test_other_addresses_are_not_throttled(throttling: Gateway) -> None:

@@ -32,6 +32,7 @@ from gateway.server.admission import Decision, Permit, Rejection
 from gateway.server.config import ConnectionLimits, SharedMemory
 from gateway.settings import Settings
 from storage.administration import api_keys
+from storage.administration.api_keys import KeySummary
 from storage.cache import api_key_cache
 from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo.shared_memory import WriteCounter
@@ -431,16 +432,16 @@ async def test_the_first_request_of_a_new_key_is_served_during_a_flood(
 ) -> None:
     monkeypatch.setattr(api_key_cache, "REREAD_SECONDS", 0.0)
     read = asyncio.Event()
-    list_digests = api_keys.list_digests
+    read_key_summary = api_keys.read_key_summary
     created = list[bytes]()
 
-    async def list_and_tell(*arguments: object) -> frozenset[bytes]:
-        digests: frozenset[bytes] = await list_digests(*arguments)  # type: ignore[arg-type]
-        if digests.issuperset(created):
+    async def read_and_tell(*arguments: Any) -> KeySummary:
+        summary = await read_key_summary(*arguments)
+        if summary.digests.issuperset(created):
             asyncio.get_running_loop().call_soon(read.set)
-        return digests
+        return summary
 
-    monkeypatch.setattr(api_keys, "list_digests", list_and_tell)
+    monkeypatch.setattr(api_keys, "read_key_summary", read_and_tell)
     async with run_gateway(own_world.settings()) as gateway, open_database(own_world) as database:
         take_all_slots(gateway, invented)
         _, key = await make_key(database, "new")
@@ -459,7 +460,7 @@ async def test_a_flood_that_the_database_cannot_be_asked_about_is_rejected_all_t
     async def fail(*_: object) -> None:
         raise UnavailableError("down", UnavailableCause.DATABASE_UNREACHABLE)
 
-    monkeypatch.setattr(api_keys, "list_digests", fail)
+    monkeypatch.setattr(api_keys, "read_key_summary", fail)
     async with run_gateway(world.settings()) as gateway:
         take_all_slots(gateway, api_keys.generate_key())
         await asyncio.sleep(0)

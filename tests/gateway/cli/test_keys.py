@@ -66,7 +66,8 @@ def test_a_key_is_created_listed_and_revoked(storage: list[str]) -> None:
     assert list_keys(storage) == []
     permissions = [argument for name in PERMISSIONS[:2] for argument in ("--permission", name)]
     assets, expiry = ("--asset", "a/b", "--asset", "c"), "2999-01-31T12:00:00+02:00"
-    created = create(storage, *assets, "--expires", expiry, *permissions)
+    origins = ("--origin", "https://a.example", "--origin", "http://localhost:5173")
+    created = create(storage, *assets, *origins, "--expires", expiry, *permissions)
     assert set(created) == {"id", "key"}
     assert is_well_formed(created["key"])
     [key] = list_keys(storage)
@@ -76,6 +77,7 @@ def test_a_key_is_created_listed_and_revoked(storage: list[str]) -> None:
         "name": "till",
         "permissions": sorted(PERMISSIONS[:2]),
         "asset_ids": ["a/b", "c"],
+        "origins": ["https://a.example", "http://localhost:5173"],
         "expires_at": "2999-01-31T10:00:00+00:00",
         "revoked_at": None,
         "last_used_at": None,
@@ -104,6 +106,7 @@ def test_a_key_is_printed_for_people_with_the_advice_to_keep_it(storage: list[st
         (["--name", "n", "--expires", "soon"], 1, "expires: must be an ISO 8601 time"),
         (["--name", "n", "--permission", "all"], 2, "'service.admin'"),
         (["--name", "n", "--asset", "a", "--all-assets"], 2, "exclude each other"),
+        (["--name", "n", "--origin", "*"], 1, "origins: must be one origin, not '*'"),
         (["--name", "n", "--permission", "service.admin"], 2, "needs --all-assets"),
         (["--name", "n", "--asset", "a", "--permission", "service.admin"], 2, "--all-assets"),
         ([], 2, "Missing option '--name'"),
@@ -197,6 +200,7 @@ def test_a_key_is_changed_in_all_ways(storage: list[str], keys: Any) -> None:
         "name": "web",
         "permissions": [PERMISSIONS[0]],
         "asset_ids": ["birch", "larkspur"],
+        "origins": [],
         "created_at": "2026-01-31T00:00:00+00:00",
         "expires_at": "2999-01-31T00:00:00+00:00",
         "revoked_at": None,
@@ -207,6 +211,8 @@ def test_a_key_is_changed_in_all_ways(storage: list[str], keys: Any) -> None:
         (["--asset", "birch"], "asset_ids", ["birch"]),
         (["--all-assets"], "asset_ids", None),
         (["--no-permissions"], "permissions", []),
+        (["--origin", "https://a.example"], "origins", ["https://a.example"]),
+        (["--any-origin"], "origins", []),
         (["--expires", "never"], "expires_at", None),
     ):
         run = floorgate("keys", "update", THIRD, *options, *storage)
@@ -222,6 +228,8 @@ def test_a_key_is_changed_in_all_ways(storage: list[str], keys: Any) -> None:
         (["--asset", "a", "--all-assets"], 2, "exclude each other"),
         (["--asset", "a", "--add-asset", "b"], 2, "exclude each other"),
         (["--permission", PERMISSIONS[0], "--no-permissions"], 2, "exclude each other"),
+        (["--origin", "https://a.example", "--any-origin"], 2, "exclude each other"),
+        (["--origin", "a.example"], 1, "origins: must be an origin such as"),
         (["--permission", "service.admin"], 1, "permissions: must not have service.admin"),
         (["--remove-asset", "oak"], 1, "removeAssetIds: must be assets of the key, not 'oak'"),
         (["--expires", "soon"], 1, "expires: must be an ISO 8601 time"),

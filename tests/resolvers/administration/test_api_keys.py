@@ -69,6 +69,7 @@ async def test_what_a_client_changes_is_read_at_once(own_world: World) -> None:
                 "name": name,
                 "permissions": ["service.unit-maps.parse"],
                 "all_assets": False,
+                "origins": [],
                 "expires_at": None,
             }
 
@@ -140,13 +141,13 @@ async def test_a_wrong_filter_is_named(
 UPDATE = """mutation (
     $id: ID!, $name: String, $permissions: [Permission!], $assetIds: [ID!], $addAssetIds: [ID!],
     $removeAssetIds: [ID!], $allAssets: Boolean! = false, $expires: DateTime,
-    $neverExpires: Boolean! = false
+    $neverExpires: Boolean! = false, $origins: [String!]
 ) {
     updateApiKey(input: {
         id: $id, name: $name, permissions: $permissions, assetIds: $assetIds,
         addAssetIds: $addAssetIds, removeAssetIds: $removeAssetIds, allAssets: $allAssets,
-        expires: $expires, neverExpires: $neverExpires
-    }) { apiKey { id name permissions assetIds expiresAt revokedAt lastUsedAt } }
+        expires: $expires, neverExpires: $neverExpires, origins: $origins
+    }) { apiKey { id name permissions assetIds origins expiresAt revokedAt lastUsedAt } }
 }"""
 ROTATE = """mutation ($id: ID!, $overlap: Int! = 3600, $expires: DateTime) {
     rotateApiKey(input: { id: $id, overlapSeconds: $overlap, expires: $expires }) {
@@ -173,6 +174,7 @@ def name_permissions(given: dict[str, Any]) -> dict[str, Any]:
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 END = NOW + timedelta(days=7)
+SHOP, OTHER = "https://shop.example", "http://[::1]:8080"
 LATER = END + timedelta(seconds=1)
 SOONER = END - timedelta(days=1)
 
@@ -216,12 +218,13 @@ def is_refused(result: dict[str, Any], field: str, *parts: str) -> bool:
 
 
 CREATE = """mutation (
-    $permissions: [Permission!], $assetIds: [ID!], $all: Boolean!, $expires: DateTime
+    $permissions: [Permission!], $assetIds: [ID!], $all: Boolean!, $expires: DateTime,
+    $origins: [String!]
 ) {
     createApiKey(input: {
         name: "new", permissions: $permissions, assetIds: $assetIds, allAssets: $all,
-        expires: $expires
-    }) { apiKey { id } key }
+        expires: $expires, origins: $origins
+    }) { apiKey { id origins } key }
 }"""
 
 
@@ -292,7 +295,9 @@ async def test_a_key_that_expires_creates_none_that_outlives_it(
 
 
 async def test_what_is_not_given_stays(administration: Administration) -> None:
-    key_id = await administration.make(PARSE_UNIT_MAPS_PERMISSION, asset_ids=[SEEN], expires_at=END)
+    key_id = await administration.make(
+        PARSE_UNIT_MAPS_PERMISSION, asset_ids=[SEEN], origins=[SHOP], expires_at=END
+    )
     before = await administration.find(key_id)
     renamed = await administration.run(UPDATE, id=key_id, name="web")
     assert renamed == {
@@ -300,6 +305,7 @@ async def test_what_is_not_given_stays(administration: Administration) -> None:
         "name": "web",
         "permissions": [name_word(PARSE_UNIT_MAPS_PERMISSION)],
         "assetIds": [SEEN],
+        "origins": [SHOP],
         "expiresAt": END.isoformat(),
         "revokedAt": None,
         "lastUsedAt": None,
@@ -326,6 +332,50 @@ async def test_assets_are_added_removed_or_set(
     key_id = await administration.make(asset_ids=assets)
     assert (await administration.run(UPDATE, id=key_id, **change))["assetIds"] == result
     assert (await administration.find(key_id)).asset_ids == result
+
+
+async def test_a_key_is_bound_to_origins(administration: Administration) -> None:
+    created = await create(administration, origins=[SHOP, SHOP])
+    assert created["origins"] == [SHOP]
+    for origins in ([OTHER, SHOP], [], [OTHER]):
+        changed = await administration.run(UPDATE, id=created["id"], origins=origins)
+        assert changed["origins"] == origins
+        assert (await administration.find(created["id"])).origins == origins
+    rotated = await administration.run(ROTATE, id=created["id"])
+    assert (await administration.find(rotated["id"])).origins == [OTHER]
+
+
+@pytest.mark.parametrize(
+    ("origin", "rule"),
+    [
+        ("*", "must be one origin, not '*': a key without origins is for all pages"),
+        ("https://Shop.example:443/maps/", "such as 'https://shop.example', not 'https://Shop"),
+        ("http://shop.example:80", "such as 'http://shop.example', not"),
+        ("http://[::1]:80", "such as 'http://[::1]', not"),
+        ("https://shop.example/", "such as 'https://shop.example', not 'https://shop.example/'"),
+        ("https://me@shop.example", "such as 'https://shop.example', not"),
+        ("shop.example", "such as 'https://www.example.com', not 'shop.example'"),
+        ("ftp://shop.example", "such as 'https://www.example.com', not"),
+        ("https://*.shop.example", "such as 'https://www.example.com', not"),
+        ("https://b\u00fccher.example", "such as 'https://www.example.com', not"),
+        ("https://shop.example:99999", "such as 'https://www.example.com', not"),
+        ("http://[::1", "such as 'https://www.example.com', not"),
+        ("null", "such as 'https://www.example.com', not 'null'"),
+        ("", "such as 'https://www.example.com', not ''"),
+        (f"https://{'a' * 300}", "not 'https://aaa"),
+    ],
+)
+async def test_an_origin_is_written_as_browsers_send_it(
+    administration: Administration, origin: str, rule: str
+) -> None:
+    assert is_refused(await create(administration, origins=[SHOP, origin]), "origins", rule)
+
+
+async def test_a_key_has_so_many_origins_at_most(administration: Administration) -> None:
+    origins = [f"http://localhost:{port}" for port in range(1000, 1101)]
+    refused = await create(administration, origins=origins)
+    assert (refused["code"], refused["max"]) == ("LIMIT_EXCEEDED", 100)
+    assert (await create(administration, origins=origins[1:]))["origins"] == origins[1:]
 
 
 async def test_permissions_and_expiry_are_set_and_taken_away(
@@ -416,6 +466,8 @@ async def test_an_unknown_key_is_not_found(administration: Administration, docum
         {"addAssetIds": [HIDDEN]},
         {"assetIds": [HIDDEN]},
         {"allAssets": True},
+        {"origins": [SHOP, OTHER]},
+        {"origins": []},
         {"expires": END.isoformat()},
         {"neverExpires": True},
     ],
@@ -425,7 +477,7 @@ async def test_a_key_cannot_extend_one_that_has_permissions_which_it_lacks(
 ) -> None:
     """Else the holder of both would write where neither of them may."""
     key_id = await administration.make(
-        WRITE_UNIT_ATTRIBUTES_PERMISSION, asset_ids=[SEEN], expires_at=SOONER
+        WRITE_UNIT_ATTRIBUTES_PERMISSION, asset_ids=[SEEN], origins=[SHOP], expires_at=SOONER
     )
     before = await administration.find(key_id)
     await administration.use_key((ADMIN_PERMISSION, PARSE_UNIT_MAPS_PERMISSION))
@@ -442,6 +494,7 @@ async def test_a_key_cannot_extend_one_that_has_permissions_which_it_lacks(
         {"permissions": [READ_UNIT_ATTRIBUTES_PERMISSION]},
         {"removeAssetIds": [SEEN]},
         {"assetIds": [HIDDEN]},
+        {"origins": [SHOP]},
         {"expires": SOONER.isoformat()},
     ],
 )

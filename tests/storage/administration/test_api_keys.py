@@ -45,6 +45,22 @@ def test_a_key_opens_until_it_expires_or_is_revoked(given: dict[str, Any], is_va
     assert api_key(**given).is_valid(NOW) == is_valid
 
 
+@pytest.mark.parametrize(
+    ("origins", "others", "is_within"),
+    [
+        (["https://a"], ["https://b", "https://a"], True),
+        (["https://a"], [], True),
+        ([], [], True),
+        (["https://a", "https://b"], ["https://a"], False),
+        ([], ["https://a"], False),  # of all pages
+    ],
+)
+def test_a_key_for_more_pages_than_another_is_not_within_it(
+    origins: list[str], others: list[str], is_within: bool
+) -> None:
+    assert api_key(origins=origins).is_within(api_key(origins=others)) == is_within
+
+
 async def create(database: Any, **given: Any) -> tuple[ApiKey, str]:
     wanted = {"name": "n", "permissions": [], "asset_ids": [], "expires_at": None, **given}
     return await api_keys.create_api_key(database, **wanted)
@@ -52,7 +68,12 @@ async def create(database: Any, **given: Any) -> tuple[ApiKey, str]:
 
 async def test_a_key_is_found_by_its_digest_as_it_was_made(database: Any) -> None:
     record, key = await create(
-        database, name="till", permissions=["p"], asset_ids=["a/b", "$gt"], expires_at=NOW
+        database,
+        name="till",
+        permissions=["p"],
+        asset_ids=["a/b", "$gt"],
+        origins=["https://a.example"],
+        expires_at=NOW,
     )
     found = await api_keys.find_api_key(database, api_keys.hash_key(key))
     assert found == record
@@ -152,6 +173,22 @@ async def test_changes_are_recorded_with_before_and_after(database: Any) -> None
     )
     assert (new["operation"], new["ids"]) == ("inserted", [rotated.record.id])
     assert new["after"]["expires_at"] == NOW.isoformat()
+
+
+async def test_a_summary_has_the_origins_of_valid_keys_and_their_end(database: Any) -> None:
+    later = datetime.now(UTC).replace(microsecond=0) + timedelta(days=1)
+    for name, expires_at in (("lasting", None), ("ending", later), ("ended", NOW)):
+        _, key = await create(database, origins=[f"https://{name}"], expires_at=expires_at)
+    revoked, _ = await create(database, origins=["https://revoked"])
+    await api_keys.revoke_api_key(database, revoked.id)
+    await create(database)
+    summary = await api_keys.read_key_summary(database)
+    assert summary.origins == {"https://lasting", "https://ending"}
+    assert summary.origins_end_at == later
+    assert len(summary.digests) == 4
+    assert api_keys.hash_key(key) in summary.digests
+    await database["api_keys"].update_many({}, {"$unset": {"origins": ""}})  # of older releases
+    assert not (await api_keys.read_key_summary(database)).origins
 
 
 async def test_a_deleted_key_is_gone_with_its_last_use(database: Any) -> None:
