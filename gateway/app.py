@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Scope
 
 from gateway import metrics, public_endpoints
 from gateway.authentication import Authenticator, BadKeyThrottle, PresentedKey
+from gateway.cors import CorsPolicy
 from gateway.endpoint_editor import EndpointEditor
 from gateway.exchange import (
     SCOPE_AUTHENTICATED_KEY,
@@ -113,10 +114,16 @@ class Gateway(Application):
         self.bad_keys = BadKeyThrottle(
             settings.bad_key_limit, settings.bad_key_burst, shared.arrivals.addresses
         )
+        self.cors = CorsPolicy(
+            settings.allowed_origins,
+            lambda: None if self.state is None else self.state.key_cache,
+            settings.base_url,
+        )
         self.authenticate = Authenticator(
             lambda: self._require_state().key_cache,
             self.rate_limiter,
             self.bad_keys,
+            self.cors,
             settings.request_seconds,
         )
         self.admission = Admission(
@@ -184,8 +191,7 @@ class Gateway(Application):
         self.is_stopping = True
 
     def build_app(self) -> ASGIApp:
-        origins = self.settings.allowed_origins
-        endpoint = WebSocketEndpoint(self.stream_services, self.documents, origins, GRAPHQL_PATH)
+        endpoint = WebSocketEndpoint(self.stream_services, self.documents, self.cors, GRAPHQL_PATH)
         websockets = WebSocketRoute(GRAPHQL_PATH, endpoint)
         others = Router([websockets], redirect_slashes=False, default=not_found_error())
         assets = public_endpoints.build_asset_routes()
@@ -197,7 +203,7 @@ class Gateway(Application):
                 lambda: [*map(self._explain, [self._graphql_route, *self._rest_routes])],
                 partial(self.saved_endpoints.respond, others=routes, adapt=self._explain),
             ),
-            origins=origins,
+            cors=self.cors,
             is_behind_proxy=self.settings.behind_proxy,
             on_response=self.remember_request if self.settings.cache_mb else None,
             spans=self.spans,
@@ -233,7 +239,9 @@ class Gateway(Application):
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        async with open_state(self.settings, self.write_counter, self.rate_limiter) as state:
+        async with open_state(
+            self.settings, self.write_counter, self.rate_limiter, self.cors
+        ) as state:
             self.state = self._observed = state
             try:
                 async with run_in_background(self.streams.watch(self._get_stream_keys())):

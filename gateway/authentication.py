@@ -16,6 +16,7 @@ from urllib.parse import unquote_plus
 from starlette.requests import Request
 from starlette.types import Scope
 
+from gateway.cors import CorsPolicy
 from gateway.exchange import (
     SCOPE_AUTHENTICATED_KEY,
     SCOPE_KEY_ID,
@@ -31,9 +32,11 @@ from resolvers.request.caller import FLAGS as KNOWN_FLAGS
 from resolvers.request.caller import Caller
 from rest.errors import (
     bad_keys_error,
+    bound_key_in_address_error,
     duplicate_key_error,
     invalid_key_error,
     missing_key_error,
+    origin_error,
     rate_limit_error,
     service_unavailable_error,
 )
@@ -128,6 +131,7 @@ class Authenticator:
     """Raises HttpError before there is one."""
     rate_limiter: RateLimiter
     bad_keys: BadKeyThrottle
+    cors: CorsPolicy
     timeout_seconds: float
     """The time to wait for the database, at most."""
 
@@ -149,6 +153,8 @@ class Authenticator:
         scope[SCOPE_KEY_ID] = record.id
         scope[SCOPE_WAITED_SECONDS] = now - started
         threads.owner.set(record.id)
+        if record.origins:  # before the request counts: other sites must not use up the rate
+            self._check_origin(record, scope)
         status = self.rate_limiter.check(record.id, now)
         scope[SCOPE_RATE_LIMIT_HEADERS] = status.headers
         if status.wait_seconds is not None:
@@ -160,6 +166,18 @@ class Authenticator:
             parse_flags(fields_of(scope).get(FLAGS_HEADER)),
             record.expires_at,
         )
+
+    def _check_origin(self, record: ApiKey, scope: Scope) -> None:
+        """Raise HttpError 403 if a browser sends a key from a page that may not use it.
+
+        For a picture or a link to an address with the key in it, no browser says from what page.
+        """
+        fields = fields_of(scope)
+        if b"origin" not in fields and API_KEY_HEADER not in fields:
+            raise bound_key_in_address_error()
+        refused = self.cors.find_refused_origin(scope, record.origins.__contains__)
+        if refused is not None:
+            raise origin_error(refused)
 
     async def _look_up(self, key_cache: ApiKeyCache, key: str, client: str) -> ApiKey:
         """Return a key that is not cached. Raises HttpError 403, 429 or 503.

@@ -2,15 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 
-from starlette.datastructures import Headers
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gateway.cors import CorsPolicy
 from gateway.exchange import (
     MAX_WRITE_BYTES,
     SCOPE_EARLY_STATUS,
@@ -20,7 +17,6 @@ from gateway.exchange import (
     fields_of,
     get_request_id,
     log_scope,
-    serialize_headers,
     wants_explanation,
 )
 from gateway.request_spans import RequestSpans
@@ -59,8 +55,7 @@ class RequestMiddleware:
 
     Behind a proxy, only its `X-Forwarded-Proto` is trusted here: the server takes the client's
     address from `X-Forwarded-For`.
-    `explained_app` has the requests whose client asks how they are processed. `origins` are those
-    that CORS allows.
+    `explained_app` has the requests whose client asks how they are processed.
     `on_response` is called with the scope after each response. `spans` follows each request that is
     not a probe.
     """
@@ -70,16 +65,15 @@ class RequestMiddleware:
         app: ASGIApp,
         *,
         explained_app: ASGIApp | None = None,
-        origins: Sequence[str] = (),
+        cors: CorsPolicy | None = None,
         is_behind_proxy: bool = False,
         on_response: Callable[[Scope], None] | None = None,
         spans: RequestSpans | None = None,
     ) -> None:
         self._app = app
         self._explained_app = explained_app or app
-        self._cors = CorsPolicy(origins) if origins else None
+        self._cors = cors or CorsPolicy()
         self._is_behind_proxy = is_behind_proxy
-        self._may_answer = is_behind_proxy or bool(origins)
         self._on_response = on_response
         self._spans = spans
 
@@ -89,6 +83,8 @@ class RequestMiddleware:
         request_id = get_request_id(fields)
         scope.setdefault("state", {})["request_id"] = request_id
         response = _Response(scope, receive, send, self._cors)
+        if b"origin" in fields:
+            response.origin = fields[b"origin"]
         root = None
         try:
             if scope["type"] == "websocket":  # logs itself, and each of its operations
@@ -144,10 +140,15 @@ class RequestMiddleware:
     async def _run(self, app: ASGIApp, receive: Receive, send: Send, response: "_Response") -> None:
         """Run the application, or answer in its place."""
         scope = response.scope
-        answer = self._find_answer(scope) if self._may_answer else None
+        answer: ASGIApp | None = None
+        if self._is_behind_proxy and not _pass_https(scope):
+            answer = _HTTPS_REQUIRED
+        elif response.origin is not None:
+            await self._cors.refresh()
+            answer = self._cors.answer_preflight(scope)
         decision = scope.get(SCOPE_ADMISSION)
         if answer is not None:
-            response.cors = None
+            response.origin = None
         elif isinstance(decision, Rejection):
             answer = decision.error
         else:
@@ -160,14 +161,6 @@ class RequestMiddleware:
         response.end_work()
         response.is_final = True
         await answer(scope, receive, send)
-
-    def _find_answer(self, scope: Scope) -> ASGIApp | None:
-        """Return the answer to a request that never gets to the application."""
-        if self._is_behind_proxy and not _pass_https(scope):
-            return _HTTPS_REQUIRED
-        if self._cors is not None and _is_preflight(scope):
-            return self._cors.answer_preflight(Headers(scope=scope))
-        return None
 
 
 class _RejectedError(Exception):
@@ -197,16 +190,16 @@ class _Response:
     """How long the request waited for its client to send the body."""
     _arrived_bytes = 0
     """Bytes received of an incomplete body."""
+    origin: bytes | None = None
+    """The origin of the page that gets the response, if CORS is to add its headers."""
     _start: Message | None = None
     """The start of the response, until its body begins."""
 
-    def __init__(
-        self, scope: Scope, receive: Receive, send: Send, cors: "CorsPolicy | None"
-    ) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, cors: CorsPolicy) -> None:
         self.scope = scope
         self._receive = receive
         self._send = send
-        self.cors = cors
+        self._cors = cors
         decision = scope.get(SCOPE_ADMISSION)
         self._permit = decision if isinstance(decision, Permit) else None
         # Without a body, to receive is to wait for the client to leave, during the work.
@@ -263,10 +256,7 @@ class _Response:
             if not (self.is_final or message.get("more_body")):
                 start, message = await finish_response(self.scope, start, message)
             self._begin_response()
-            if self.cors is None:
-                await self._send_start(start)
-            else:
-                await self.cors.send(start, self._send_start, Headers(scope=self.scope))
+            await self._send_start(start)
         await self._send_body(message)
 
     async def send_to_websocket(self, message: Message) -> None:
@@ -286,6 +276,8 @@ class _Response:
         request_id: str = scope["state"]["request_id"]
         headers = [*start.get("headers", ()), (b"x-request-id", request_id.encode("latin-1"))]
         headers += scope.get(SCOPE_RATE_LIMIT_HEADERS, ())
+        if self.origin is not None:
+            headers += self._cors.get_headers(self.origin)
         if SCOPE_IGNORED_PARAMETERS in scope:
             ignored: str = scope[SCOPE_IGNORED_PARAMETERS]
             headers.append((IGNORED_HEADER.lower().encode(), ignored.encode()))
@@ -351,89 +343,3 @@ def _pass_https(scope: Scope) -> bool:
         return False
     scope["scheme"] = "wss" if scope["type"] == "websocket" else "https"
     return True
-
-
-ALLOWED_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
-ALLOWED_HEADERS = (
-    "API-Key",
-    "Experimental-Flags",
-    "Floorgate-Explain",
-    "Content-Type",
-    "If-Match",
-    "If-None-Match",
-    "Traceparent",
-    "X-Request-Id",
-)
-EXPOSED_HEADERS = (
-    "Deprecation",
-    "ETag",
-    "Floorgate-Cost",
-    "Floorgate-Ignored-Parameters",
-    "Floorgate-Total-Count",
-    "Floorgate-Warnings",
-    "Link",
-    "RateLimit",
-    "RateLimit-Policy",
-    "Retry-After",
-    "Sunset",
-    "Traceresponse",
-    "X-Request-Id",
-)
-PREFLIGHT_MAX_AGE_SECONDS = 3600
-
-
-def _is_preflight(scope: Scope) -> bool:
-    if scope["type"] != "http" or scope["method"] != "OPTIONS":
-        return False
-    fields = fields_of(scope)
-    return b"origin" in fields and b"access-control-request-method" in fields
-
-
-class CorsPolicy(CORSMiddleware):
-    """Starlette's CORS with this service's methods and headers and its error shape."""
-
-    def __init__(self, origins: Sequence[str]) -> None:
-        super().__init__(
-            Response(),  # never runs
-            allow_origins=origins,
-            allow_methods=ALLOWED_METHODS,
-            allow_headers=ALLOWED_HEADERS,
-            expose_headers=EXPOSED_HEADERS,
-            max_age=PREFLIGHT_MAX_AGE_SECONDS,
-        )
-
-    def answer_preflight(self, request_headers: Headers) -> ASGIApp:
-        """Return Starlette's response as 204, or its rejection as `{"message": ...}`."""
-        response = self.preflight_response(request_headers)
-        headers = {
-            name: value
-            for name, value in response.headers.items()
-            if not name.startswith("content-")
-        }
-        if response.status_code == 200:
-            return Response(status_code=204, headers=headers)
-        message = bytes(response.body).decode()
-        return HttpError(response.status_code, message, "ORIGIN_NOT_ALLOWED", headers=headers)
-
-
-class CorsHeaderLines:
-    """The header lines that the middleware adds to responses, for those that do not pass it."""
-
-    def __init__(self, origins: Sequence[str]) -> None:
-        """Prepare the lines for these origins; without any, there is no middleware."""
-        vary = b"vary: Origin\r\n" if origins else b""
-        simple_headers = CorsPolicy(origins).simple_headers if origins else {}
-        lines = serialize_headers(
-            [(name.lower().encode(), value.encode()) for name, value in simple_headers.items()]
-        )
-        self._of_others = lines + vary
-        self._of_allowed: dict[bytes | None, bytes] = {None: vary}
-        for origin in origins if "*" not in origins else ():
-            with suppress(UnicodeEncodeError):  # Starlette reads no header as such an origin
-                sent = origin.encode("latin-1")
-                allow = b"access-control-allow-origin: %b\r\n" % sent
-                self._of_allowed[sent] = lines + vary + allow
-
-    def get(self, origin: bytes | None) -> bytes:
-        """Return the lines of a response to a request with this `Origin`."""
-        return self._of_allowed.get(origin, self._of_others)

@@ -134,7 +134,7 @@ SECURITY_HEADERS = {
 ASSET_HEADERS = SECURITY_HEADERS | {
     "Content-Security-Policy": ASSET_POLICY,
     "Cache-Control": f"public, max-age={YEAR_SECONDS}, immutable",
-    "Vary": "Accept-Encoding",
+    "Vary": "Accept-Encoding, Origin",
 }
 _FILE_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 NOT_BUILT_HTML = """<!doctype html>
@@ -217,7 +217,7 @@ def _read_page(name: str) -> str:
     return (DIST_DIR / f"{name}.html").read_text(encoding="utf-8")
 
 
-_VARY_ACCEPT = (b"vary", b"Accept, Accept-Encoding")
+_VARY_ACCEPT = (b"vary", b"Accept, Accept-Encoding, Origin")
 _START_PAGE = "start page"
 _JSON = "/v1/openapi.json"
 _YAML = "/v1/openapi.yaml"

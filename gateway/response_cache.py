@@ -20,6 +20,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Scope
 
 from gateway.authentication import API_KEY_HEADER
+from gateway.cors import CorsPolicy
 from gateway.exchange import (
     EXPLAIN_HEADER,
     MAX_WRITE_BYTES,
@@ -227,8 +228,9 @@ _KEY_HEADERS = (
     b"host",
     b"x-forwarded-proto",
     b"content-type",
+    b"origin",
 )
-_HEADERS_OF_RESPONSES = (b"accept-encoding", b"if-none-match", b"origin")
+_HEADERS_OF_RESPONSES = (b"accept-encoding", b"if-none-match")
 _SLOW_PATH_HEADERS = frozenset(
     {
         b"transfer-encoding",
@@ -287,7 +289,7 @@ class _Lookup(Struct, frozen=True, eq=False, gc=False):
     is_get: bool
     accept_encoding: bytes | None
     if_none_match: bytes | None
-    cors_lines: bytes
+    origin: bytes | None
 
     def __call__(self) -> FastResponse | None:
         """Return the cached response, or None to run the full pipeline."""
@@ -321,13 +323,12 @@ class FastPath:
         response_cache: ResponseCache,
         key_cache: ApiKeyCache,
         rate_limiter: RateLimiter,
-        get_cors_lines: Callable[[bytes | None], bytes] = lambda origin: b"",
+        cors: CorsPolicy,
     ) -> None:
         self._response_cache = response_cache
         self._key_cache = key_cache
         self._rate_limiter = rate_limiter
-        self._get_cors_lines = get_cors_lines
-        """Returns the header lines that the pipeline adds to responses to an origin."""
+        self._cors = cors
         self._requests: Cache[bytes, FastPathEntry | RepeatedRequest | bool] = Cache(
             max_entries=MAX_REQUESTS, name="requests"
         )
@@ -375,10 +376,8 @@ class FastPath:
         # Only a GET has conditional requests.
         if_none_match = inspected.get(b"if-none-match") if is_get else None
         accept_encoding = inspected.get(b"accept-encoding")
-        cors_lines = self._get_cors_lines(inspected.get(b"origin"))
-        return self.look_up(
-            _Lookup(self, digest, is_get, accept_encoding, if_none_match, cors_lines)
-        )
+        origin = inspected.get(b"origin")
+        return self.look_up(_Lookup(self, digest, is_get, accept_encoding, if_none_match, origin))
 
     def look_up(self, lookup: _Lookup) -> FastResponse | None:
         """Return the cached response to a request, or None to run the full pipeline."""
@@ -411,7 +410,8 @@ class FastPath:
             head = encoded.header_lines
         else:
             head = encoded.header_lines_without_etag
-        head += lookup.cors_lines
+        if lookup.origin is not None:
+            head += serialize_headers(self._cors.get_headers(lookup.origin))
         if status.policy is not None:
             head += serialize_headers(status.headers)
         *_, route, operation, counted_as = entry

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from gateway import metrics
+from gateway.cors import CorsPolicy
 from gateway.errors import StartError
 from gateway.metrics import Snapshot
-from gateway.middleware import CorsHeaderLines
 from gateway.rate_limits import RateLimiter
 from gateway.response_cache import FastPath, ResponseCache
 from gateway.settings import BYTES_PER_MB, Settings
@@ -94,7 +94,7 @@ class GatewayState:
 
 @asynccontextmanager
 async def open_state(
-    settings: Settings, write_counter: WriteCounter, rate_limiter: RateLimiter
+    settings: Settings, write_counter: WriteCounter, rate_limiter: RateLimiter, cors: CorsPolicy
 ) -> AsyncIterator[GatewayState]:
     """Connect to MongoDB and follow its changes until the application stops.
 
@@ -121,7 +121,6 @@ async def open_state(
         response_cache = ResponseCache(change_feed, settings.cache_mb * BYTES_PER_MB)
         drawing_pool = await stack.enter_async_context(_create_pool(settings.workers))
         processing_pool = await stack.enter_async_context(_create_pool(settings.workers, 1))
-        cors_lines = CorsHeaderLines(settings.allowed_origins)
         await stack.enter_async_context(run_in_background(_finish_interrupted_imports(store)))
         if settings.audit_days:
             deletion = _delete_old_audit_records(store, settings.audit_days)
@@ -133,7 +132,7 @@ async def open_state(
             change_feed,
             change_hub,
             response_cache,
-            FastPath(response_cache, key_cache, rate_limiter, cors_lines.get),
+            FastPath(response_cache, key_cache, rate_limiter, cors),
             drawing_pool,
             processing_pool,
             TrustedDocumentCache(store.database, change_feed),

@@ -34,12 +34,14 @@ ERROR_CODES: Final[dict[str, ErrorCode]] = {
     "BAD_REQUEST": ErrorCode(400, "the body is not JSON, or the request is not HTTP", _NO),
     "MALFORMED_DOCUMENT": ErrorCode(400, "the drawing is not well-formed XML", _NO),
     "FLAG_REQUIRED": ErrorCode(400, "`Experimental-Flags` lacks the flag of the endpoint", _NO),
-    "ORIGIN_NOT_ALLOWED": ErrorCode(
-        400, "a browser asks for another origin, method or header than is allowed", _NO
-    ),
     "UNAUTHENTICATED": ErrorCode(401, "no API key, or more than one", _NO),
     "FORBIDDEN": ErrorCode(403, "the key is unknown, revoked, expired or malformed", _NO),
     "PERMISSION_REQUIRED": ErrorCode(403, "the key lacks the permission of the endpoint", _NO),
+    "ORIGIN_NOT_ALLOWED": ErrorCode(
+        403,
+        "the page, method or header of a browser's request is not allowed, or not for the key",
+        _NO,
+    ),
     "HTTPS_REQUIRED": ErrorCode(403, "the request reached the proxy without HTTPS", _NO),
     "NOT_FOUND": ErrorCode(404, "there is no such resource, or the key cannot see it", _NO),
     "METHOD_NOT_ALLOWED": ErrorCode(
@@ -111,6 +113,7 @@ Rename: TypeAlias = Callable[[str], str]
 RETRY_AFTER_HEADERS = {"Retry-After": "1"}
 AUTHENTICATE_HEADERS = {"WWW-Authenticate": 'Key realm="floorgate"'}
 JSON_MEDIA_TYPE = "application/json"
+MAX_SHOWN_ORIGIN_CHARACTERS = 255
 SCOPE_BASE_URL = "floorgate.base_url"
 """Scope member: the configured URL of the service, absent if there is none."""
 
@@ -201,6 +204,22 @@ def _unauthenticated_error(message: str) -> HttpError:
 def invalid_key_error() -> HttpError:
     """Return the 403 for a key that is unknown, revoked, expired or malformed."""
     return HttpError(403, "Invalid authentication credentials", "FORBIDDEN")
+
+
+def origin_error(origin: str) -> HttpError:
+    """Return the 403 for web pages that may not call, or not with the key of the request."""
+    shown = origin[:MAX_SHOWN_ORIGIN_CHARACTERS]
+    message = (
+        f"Web pages of {shown!r} are not allowed: the operator of the service can add that origin"
+        " to the API key"
+    )
+    return HttpError(403, message, "ORIGIN_NOT_ALLOWED")
+
+
+def bound_key_in_address_error() -> HttpError:
+    """Return the 403 for a key with origins in the address of a request that names none."""
+    message = "This API key is bound to origins: send it in the header API-Key"
+    return HttpError(403, message, "ORIGIN_NOT_ALLOWED")
 
 
 def too_many_in_progress_error(message: str) -> HttpError:

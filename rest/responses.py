@@ -478,7 +478,7 @@ def _iter_pieces(value: Any) -> Iterator[bytes]:
         yield b"]"
 
 
-VARY = "API-Key, Experimental-Flags, Accept-Encoding"
+VARY = "API-Key, Experimental-Flags, Accept-Encoding, Origin"
 # no-cache: a client may keep the response but must revalidate it each time (RFC 9111, 5.2.2.4).
 RESPONSE_HEADERS = {"Cache-Control": "private, no-cache", "Vary": VARY}
 

@@ -157,7 +157,7 @@ class StreamKeys:
 
 
 def _rights(record: ApiKey) -> tuple[object, ...]:
-    return record.scope, frozenset(record.permissions)
+    return record.scope, frozenset(record.permissions), frozenset(record.origins)
 
 
 class Streams:

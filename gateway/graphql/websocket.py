@@ -9,16 +9,15 @@ from collections.abc import Sequence
 from contextlib import ExitStack, aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import orjson
 from graphql import GraphQLError
 from msgspec import structs
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from gateway.authentication import API_KEY_HEADER, FLAGS_HEADER
+from gateway.cors import CorsPolicy
 from gateway.exchange import (
     SCOPE_AUTHENTICATED_KEY,
     SCOPE_KEY_ID,
@@ -38,7 +37,13 @@ from gateway.metrics import OTHER, SUBSCRIPTION
 from gateway.server.admission import Permit, Rejection
 from resolvers.request.caller import Caller
 from rest.bodies import parse_json
-from rest.errors import HttpError, note_errors, server_error, service_unavailable_error
+from rest.errors import (
+    HttpError,
+    note_errors,
+    origin_error,
+    server_error,
+    service_unavailable_error,
+)
 from rest.scope_members import (
     SCOPE_COUNTED_AS,
     SCOPE_ERROR_CODES,
@@ -119,7 +124,7 @@ def read_message(text: str | None) -> ClientMessage:
 
 MAX_OPERATIONS = 100
 """Operations that one WebSocket may have in progress."""
-_KEY_CODES = ("UNAUTHENTICATED", "FORBIDDEN")
+_KEY_CODES = ("UNAUTHENTICATED", "FORBIDDEN", "ORIGIN_NOT_ALLOWED")
 OPERATION_METHOD = "WEBSOCKET"
 """The method in the log line of an operation, which has no request of its own."""
 
@@ -148,7 +153,8 @@ class SocketOperations:
         kept = [
             header
             for header in scope["headers"]
-            if header[0] in (b"host", API_KEY_HEADER, FLAGS_HEADER) and header[0] not in names
+            if header[0] in (b"host", b"origin", API_KEY_HEADER, FLAGS_HEADER)
+            and header[0] not in names
         ]
         self._scope = {
             **scope,
@@ -324,7 +330,7 @@ class WebSocketEndpoint:
 
     services: StreamServices
     documents: DocumentSource
-    allowed_origins: Sequence[str]
+    cors: CorsPolicy
     path: str
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -332,41 +338,17 @@ class WebSocketEndpoint:
         await receive()  # websocket.connect
         scope.update({"method": "GET", SCOPE_ROUTE: self.path, SCOPE_COUNTED_AS: SUBSCRIPTION})
         scheme = scope["scheme"].replace("ws", "http")
-        if error := self._find_rejection(Headers(scope=scope), scheme):
+        if error := self._find_rejection(scope):
             await error({**scope, "scheme": scheme}, receive, send)
             return
         await Socket(self, scope, receive, send).serve()
 
-    def _find_rejection(self, headers: Headers, scheme: str) -> HttpError | None:
+    def _find_rejection(self, scope: Scope) -> HttpError | None:
         if self.services.streams.sockets.is_closed:
             return service_unavailable_error(UnavailableCause.RESTARTING)
-        own = f"{scheme}://{headers.get('host', '')}"
-        if not self._is_allowed_origin(headers.get("origin"), own):
-            message = "Web pages of this origin may not connect"
-            return HttpError(400, message, "ORIGIN_NOT_ALLOWED")
-        return None
-
-    def _is_allowed_origin(self, origin: str | None, own: str) -> bool:
-        """Return whether the page that connects may: browsers always say which one it is.
-
-        They send no preflight request for WebSockets, so nothing else keeps other pages out.
-        """
-        if origin is None or "*" in self.allowed_origins or origin in self.allowed_origins:
-            return True
-        try:
-            return _split_origin(origin) == _split_origin(own)
-        except ValueError:
-            return False
-
-
-def _split_origin(url: str) -> tuple[str, str | None, int | None]:
-    """Return scheme, host and port. Raises ValueError.
-
-    >>> _split_origin("https://A.example:443") == _split_origin("https://a.example")
-    True
-    """
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+        # Browsers send no preflight request for WebSockets, so nothing else keeps other pages out.
+        refused = self.cors.find_refused_origin(scope, self.cors.is_allowed_origin)
+        return None if refused is None else origin_error(refused)
 
 
 class Socket:

@@ -131,7 +131,7 @@ HEADER_COMPONENTS: Final[dict[str, OpenApiObject]] = {
     ),
     "Allow": _describe_header("The methods that the path has.", "GET, HEAD, OPTIONS"),
     "Access-Control-Allow-Origin": _describe_header(
-        "The page's origin, where the operator allows it (`--cors-origins`); else absent.",
+        "The page's origin, where the operator allows it (for a key, or for all); else absent.",
         "https://www.example.com",
     ),
     "WWW-Authenticate": _describe_header(

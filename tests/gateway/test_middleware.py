@@ -1,4 +1,4 @@
-"""What each request passes: its fields, the access log, CORS, HTTPS at a proxy, deadlines."""
+"""What each request passes: its fields, the access log, HTTPS at a proxy, deadlines."""
 
 import asyncio
 import dataclasses
@@ -37,66 +37,13 @@ from resolvers.request.errors import RefusedDocumentError
 from rest import dispatch
 from rest.bodies import receive_body
 from rest.errors import ErrorSource, HttpError
-from rest.responses import WARNINGS_HEADER
 from rest.scope_members import SCOPE_ROUTE, ClientDisconnectedError
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.mongo import driver
 from storage.store import Store
-from tests.fixtures import World, gateway_client, open_client, run_gateway
+from tests.fixtures import World, open_client, run_gateway
 from tests.gateway.log_lines import LogLines
 from tests.rest.error_bodies import read_message
-
-ORIGIN = {"Origin": "https://app.example"}
-PREFLIGHT = {
-    **ORIGIN,
-    "Access-Control-Request-Method": "GET",
-    "Access-Control-Request-Headers": "api-key, experimental-flags, floorgate-explain",
-}
-
-
-async def test_other_origins_are_not_allowed_by_default(client: httpx.AsyncClient) -> None:
-    response = await client.get("/v1/units", headers=ORIGIN)
-    assert not [name for name in response.headers if name.startswith("access-control")]
-    preflight = await client.options("/v1/units", headers=PREFLIGHT)
-    assert preflight.status_code == 204
-    assert not [name for name in preflight.headers if name.startswith("access-control")]
-
-
-async def test_pages_of_configured_origins_may_call(world: World) -> None:
-    settings = world.settings(cors_origins="https://app.example, https://other.example")
-    async with gateway_client(settings) as client:
-        preflight = await client.options("/v1/units", headers=PREFLIGHT)
-        assert preflight.status_code == 204
-        assert preflight.headers["access-control-allow-origin"] == "https://app.example"
-        assert "api-key" in preflight.headers["access-control-allow-headers"].lower()
-        response = await client.get("/v1/units", headers=ORIGIN)
-        assert response.status_code == 401  # readable for the page, as any answer
-        assert response.headers["access-control-allow-origin"] == "https://app.example"
-        exposed = response.headers["access-control-expose-headers"]
-        assert {"ETag", "Link", WARNINGS_HEADER, "RateLimit", "RateLimit-Policy"} <= {
-            *exposed.split(", ")
-        }
-        assert "Origin" in response.headers["vary"]
-
-
-async def test_other_origins_get_the_usual_error_response(world: World) -> None:
-    async with gateway_client(world.settings(cors_origins="https://app.example")) as client:
-        for changed in (
-            {"Origin": "https://evil.example"},
-            {"Access-Control-Request-Method": "PATCH"},
-            {"Access-Control-Request-Headers": "x-unheard-of"},
-        ):
-            response = await client.options("/v1/units", headers={**PREFLIGHT, **changed})
-            assert response.status_code == 400
-            assert response.headers["content-type"] == "application/json"
-            assert response.json()["code"] == "ORIGIN_NOT_ALLOWED"
-
-
-async def test_every_origin_may_be_let_in(world: World) -> None:
-    async with gateway_client(world.settings(cors_origins="*")) as client:
-        response = await client.options("/v1/units", headers=PREFLIGHT)
-    assert response.headers["access-control-allow-origin"] == "*"
-
 
 KEY = "fgk_" + "0aZ9" * 12
 Headers = list[tuple[bytes, bytes]]

@@ -51,9 +51,8 @@ def settings(mongo_url: str, database_name: str, request: pytest.FixtureRequest)
 
 def open_gateway_state(settings: Settings, counter: WriteCounter | None = None) -> Any:
     """The context in which the state exists."""
-    return open_state(
-        settings, counter or WriteCounter.for_single_process(), Gateway(settings).rate_limiter
-    )
+    gateway, counter = Gateway(settings), counter or WriteCounter.for_single_process()
+    return open_state(settings, counter, gateway.rate_limiter, gateway.cors)
 
 
 def list_change_feeds() -> set[threading.Thread]:

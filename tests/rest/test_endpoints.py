@@ -260,7 +260,7 @@ async def test_a_response_may_be_kept_by_its_caller_alone_and_is_revalidated(
     headers = (await endpoints.request("GET", path)).headers
     assert headers["content-type"] == media_type
     assert headers["cache-control"] == "private, no-cache"
-    assert headers["vary"] == "API-Key, Experimental-Flags, Accept-Encoding"
+    assert headers["vary"] == "API-Key, Experimental-Flags, Accept-Encoding, Origin"
     assert "link" not in headers
 
 

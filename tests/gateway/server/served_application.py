@@ -66,7 +66,7 @@ class GivenFastPath(FastPath):
         self, find: FastPathLookup | None, find_by_body: FastPathLookupByBody | None
     ) -> None:
         nothing: Any = None
-        super().__init__(nothing, nothing, nothing)
+        super().__init__(nothing, nothing, nothing, nothing)
         self._given, self._given_by_body = find, find_by_body
 
     def find(self, target: bytes, headers: RawHeaders) -> FastResponse | None:

@@ -3,13 +3,13 @@
 import asyncio
 import functools
 import logging
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gateway.cors import CorsPolicy
 from gateway.middleware import RequestMiddleware
 from gateway.server import admission as admission_module
 from gateway.server.admission import (
@@ -215,9 +215,9 @@ CHUNKED = (b"transfer-encoding", b"chunked")
 class Shedding:
     """The middleware of an application behind an admission."""
 
-    def __init__(self, app: ASGIApp, admission: Admission, origins: Sequence[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, admission: Admission, cors: CorsPolicy | None = None) -> None:
         self.admission = admission
-        self._app = admitting(RequestMiddleware(app, origins=origins), admission)
+        self._app = admitting(RequestMiddleware(app, cors=cors), admission)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
@@ -309,12 +309,13 @@ async def test_a_request_over_the_maximum_is_shed_before_the_application() -> No
 
 @on_server_loop
 async def test_a_rejection_tells_nobody_the_origin_of_another() -> None:
-    origins = ["https://a.example"]
-    middleware = Shedding(BlockingApp(), Admission(0), origins)
+    allowed = b"https://a.example"
+    middleware = Shedding(BlockingApp(), Admission(0), CorsPolicy([allowed.decode()]))
     page, program = Client(), Client()
     for _ in range(3):
-        await page.start(middleware, headers=[(b"origin", b"https://a.example")])
-    assert [dict(start["headers"])[b"vary"] for start in page.sent[::2]] == [b"Origin"] * 3
+        await page.start(middleware, headers=[(b"origin", allowed)])
+    names = b"access-control-allow-origin"
+    assert [dict(start["headers"])[names] for start in page.sent[::2]] == [allowed] * 3
     await program.start(shed_load(BlockingApp(), 0))
     assert dict(program.sent[0]["headers"]).keys() == {
         b"content-type", b"content-length", b"retry-after", b"x-request-id",

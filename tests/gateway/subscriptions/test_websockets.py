@@ -274,10 +274,41 @@ async def test_only_pages_of_allowed_origins_connect(world: World) -> None:
             with pytest.raises(InvalidStatus) as refused:
                 headers = {"Origin": origin.replace("same", "http://127.0.0.1")}
                 await service.open_socket(additional_headers=headers)
-            assert refused.value.response.status_code == 400
+            assert refused.value.response.status_code == 403
             body = orjson.loads(refused.value.response.body or b"")
             assert body["code"] == "ORIGIN_NOT_ALLOWED"
-            assert body["message"] == "Web pages of this origin may not connect"
+            assert body["message"] == (
+                f"Web pages of {headers['Origin']!r} are not allowed: the operator of the service"
+                " can add that origin to the API key"
+            )
+
+
+@on_server_loop
+async def test_a_socket_has_the_origins_of_its_key(own_world: World) -> None:
+    shop, other = "https://shop.example", "https://other.example"
+    async with open_database(own_world) as database:
+        key_id, key = await make_key(database, "website", origins=[shop])
+        await make_key(database, "another", origins=[other])
+        async with serve(own_world) as service:
+            for origin in (other, None, f"http://127.0.0.1:{service.port}", shop):
+                async with service.open_socket(origin=origin) as connection:
+                    socket = Socket(connection)
+                    await socket.send("connection_init", payload={"apiKey": key})
+                    if origin == other:
+                        code, reason = await socket.wait_for_close()
+                        assert code == 4403
+                        assert reason and reason.startswith(
+                            f"Web pages of {other!r} are not allowed"
+                        )
+                        continue
+                    assert (await socket.receive())["type"] == "connection_ack"
+                    await socket.subscribe(UNIT_NAME)
+                    assert "errors" not in (await socket.receive())["payload"]
+            async with service.socket(key) as socket:
+                await api_keys.update_api_key(
+                    database, key_id, lambda record: replace(record, origins=[other])
+                )
+                assert (await socket.wait_for_close())[0] == 4403
 
 
 @on_server_loop
