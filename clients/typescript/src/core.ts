@@ -1,7 +1,6 @@
 // What the client does with each request: addresses, retries, reuse of responses, errors, pages.
 
 import { ConnectionFailedError, errorOf, FloorgateError, ResponseError } from './errors.js'
-import type { Paging } from './schema.js'
 
 const RETRIES = 4
 const MAX_PAUSE_SECONDS = 60
@@ -182,7 +181,6 @@ export function callable<R extends object, One>(resource: R, one: (id: string) =
 /** One page of a list. */
 export interface Page<T> {
   data: T[]
-  paging: Paging
 }
 
 /** The resources of a list, whose pages are asked for as the iteration needs them. */
