@@ -74,7 +74,7 @@ export class Core {
     if (drawing !== undefined) headers.set('Content-Type', 'application/vnd.map+xml')
     const body = (drawing ?? JSON.stringify(json)) as BodyInit | undefined
     const kept = method === 'GET' ? this.#kept.get(url, headers) : undefined
-    if (kept) headers.set('If-None-Match', kept.etag)
+    if (kept) headers.set('If-None-Match', kept.response.headers.get('etag') ?? '')
     for (let attempt = 0; ; attempt++) {
       const outcome = await this.#attempt(url, { method, headers, body }, kept)
       if (!(outcome instanceof FloorgateError)) {
@@ -87,7 +87,7 @@ export class Core {
     }
   }
 
-  async #attempt(url: string, init: RequestInit, kept: Kept | undefined): Promise<Read | FloorgateError> {
+  async #attempt(url: string, init: RequestInit, kept: Read | undefined): Promise<Read | FloorgateError> {
     const { signal, timeoutSeconds = 30, fetch = globalThis.fetch } = this.#options
     const timeout = AbortSignal.timeout(Math.min(timeoutSeconds * 1000, MAX_TIMER_MILLISECONDS))
     const either = signal ? AbortSignal.any([signal, timeout]) : timeout
@@ -127,24 +127,21 @@ interface Read {
   body: ArrayBuffer
 }
 
-type Kept = Read & { etag: string }
-
 /** The responses that a 304 may stand for; the least recently used ones leave first. */
 class KeptResponses {
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new Map<string, Read>()
   #bytes = 0
 
-  get(url: string, headers: Headers): Kept | undefined {
+  get(url: string, headers: Headers): Read | undefined {
     return this.#kept.get(keyOf(url, headers))
   }
 
-  keep(url: string, headers: Headers, { response, body }: Read): void {
-    const etag = response.headers.get('etag')
-    if (!etag || response.status !== 200) return
+  keep(url: string, headers: Headers, read: Read): void {
+    if (read.response.status !== 200 || !read.response.headers.has('etag')) return
     const key = keyOf(url, headers)
     this.#drop(key)
-    this.#kept.set(key, { response, body, etag })
-    this.#bytes += body.byteLength
+    this.#kept.set(key, read)
+    this.#bytes += read.body.byteLength
     for (const oldest of this.#kept.keys()) {
       if (this.#bytes <= MAX_KEPT_BYTES) break
       this.#drop(oldest)
