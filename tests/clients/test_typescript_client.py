@@ -168,6 +168,8 @@ def test_the_typescript_client_survives_what_services_in_trouble_send(
     check_errors(found["ends"])
     assert found["data"] == [[]] * 6
     assert found["raw"] == [200, "first", {"data": []}]
+    # Of 50 MB, the one that was used least recently is forgotten first.
+    assert found["asked"] == [None, None, '"1"', None, '"1"', None]
     redirect = f"Temporary Redirect, to {moved}/levels/tags: redirects are not followed"
     assert found["errors"] == {
         "null": ["ResponseError", "Bad Gateway", False],

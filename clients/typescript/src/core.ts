@@ -6,7 +6,6 @@ const RETRIES = 4
 const MAX_PAUSE_SECONDS = 60
 /** Of all bodies that are kept for responses without a body, by their `ETag`. */
 const MAX_KEPT_BYTES = 50_000_000
-const MAX_TIMER_MILLISECONDS = 2 ** 31 - 1
 
 export interface Options {
   /** Address of the service, such as `https://floorgate.example`; by default that in `FLOORGATE_URL`. */
@@ -48,7 +47,7 @@ export class Core {
   /** Make a client of the service at `url`. Throws TypeError. */
   constructor(options: Options = {}) {
     const { url, key, flags = [], headers } = options
-    const { FLOORGATE_URL, FLOORGATE_KEY } = environment()
+    const { FLOORGATE_URL, FLOORGATE_KEY } = (globalThis as Environment).process?.env ?? {} // browsers have none
     this.#options = options
     this.#url = toAddress(url || FLOORGATE_URL)
     const usedKey = key || FLOORGATE_KEY
@@ -89,7 +88,7 @@ export class Core {
 
   async #attempt(url: string, init: RequestInit, kept: Read | undefined): Promise<Read | FloorgateError> {
     const { signal, timeoutSeconds = 30, fetch = globalThis.fetch } = this.#options
-    const timeout = AbortSignal.timeout(Math.min(timeoutSeconds * 1000, MAX_TIMER_MILLISECONDS))
+    const timeout = AbortSignal.timeout(timeoutSeconds * 1000)
     const either = signal ? AbortSignal.any([signal, timeout]) : timeout
     try {
       signal?.throwIfAborted()
@@ -229,8 +228,8 @@ export function toQuery(query: object, names: readonly string[]): Query {
   return Object.fromEntries(Object.entries(query).map(([name, value]) => [toName(name), value]))
 }
 
-function environment(): { FLOORGATE_URL?: string; FLOORGATE_KEY?: string } {
-  return (globalThis as { process?: { env?: object } }).process?.env ?? {} // browsers have none
+interface Environment {
+  process?: { env?: Partial<Record<'FLOORGATE_URL' | 'FLOORGATE_KEY', string>> }
 }
 
 function toAddress(url: string | undefined): string {
