@@ -30,7 +30,8 @@ const WORDS = { true: 'True', false: 'False', null: 'None' }
 const TYPESCRIPT = {
   label: 'TypeScript',
   start: "import { Floorgate } from '@floorgate/client'\n\nconst client = new Floorgate(FLAGS)\n",
-  drawing: "await readFile('drawing.svg', 'utf8')",
+  drawing: "await readFile('drawing.svg')",
+  reading: "import { readFile } from 'node:fs/promises'\n",
   flags: (flags) => `{ flags: ${TYPESCRIPT.value(flags)} }`,
   name: (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase()),
   value: (value) => {
@@ -100,7 +101,8 @@ function writeSample(language, path, operation, parameters) {
   const call = ['client', ...receiver, name(isFeed ? 'follow' : method)].join('.')
   const item = places.at(-1).replace(/\(.*/, '').replace(/^.*_/, '').replace(/s$/, '')
   const program = language.returns[isFeed ? 'changes' : kindOf(operation)]
-  return `${start}${program(`${call}(${[...positional, ...language.named(named)].join(', ')})`, item)}\n`
+  const isReading = positional.includes(language.drawing)
+  return `${(isReading && language.reading) || ''}${start}${program(`${call}(${[...positional, ...language.named(named)].join(', ')})`, item)}\n`
 }
 
 function kindOf(operation) {

@@ -1,6 +1,8 @@
-"""The samples of the reference as people copy them: typed, and run in Python."""
+"""The samples of the reference as people copy them: typed, and run."""
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 from rest.openapi.description import build_description
 from rest.openapi.sdk_methods import SDK_METHODS
 from schema.root import GRAPHQL_SCHEMA
-from tests.clients.environment import CLIENTS, TYPESCRIPT
+from tests.clients.environment import CLIENTS, TYPESCRIPT, generate_types
 from tests.clients.test_python_client import SOURCE, run
 from tests.rest.demo_service import DemoService
 from tests.rest.packages import install
@@ -69,3 +71,24 @@ def test_the_samples_in_python_are_typed_and_run(
     variables = {"FLOORGATE_URL": demo.url, "FLOORGATE_KEY": demo.key}
     trust = {"SSL_CERT_FILE": str(demo.certificate)}
     run("-c", f"import os; os.chdir({str(tmp_path)!r})\n{program}", **variables, **trust)
+
+
+@pytest.mark.slow
+def test_the_samples_in_typescript_compile_and_run(
+    samples: dict[str, dict[str, str]], demo: DemoService
+) -> None:
+    package = install(TYPESCRIPT)
+    generate_types(package)
+    shutil.rmtree(folder := TYPESCRIPT / "program", ignore_errors=True)
+    folder.mkdir()
+    for name, sample in samples.items():
+        text = sample["TypeScript"].replace("console.log(batch.data, batch.cursor)", "break")
+        (folder / f"{name}.ts").write_text(text)
+    package.tool("tsc", "--project", "tsconfig.test.json")
+    (TYPESCRIPT / "build" / "drawing.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+    read = "\n".join(f"import './{name}.js'" for name in samples if name not in WRITES)
+    (TYPESCRIPT / "build" / "samples.js").write_text(read)
+    variables = {"FLOORGATE_URL": demo.url, "FLOORGATE_KEY": demo.key}
+    trust = {"NODE_EXTRA_CA_CERTS": str(demo.certificate)}
+    here = replace(package, tools=TYPESCRIPT / "build")
+    here.run("node", "samples.js", **variables, **trust)

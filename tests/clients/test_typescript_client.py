@@ -3,6 +3,8 @@
 import json
 import re
 import shutil
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +12,27 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
+from rest.openapi.contracts import add_contracts
+from rest.openapi.description import build_description
 from rest.openapi.sdk_methods import SDK_METHODS
+from schema.root import GRAPHQL_SCHEMA
+from tests.clients import environment
 from tests.clients.conftest import Site
-from tests.clients.environment import TYPESCRIPT, generate_types, read_snippets, trust_variables
+from tests.clients.environment import (
+    CLIENTS,
+    TYPESCRIPT,
+    generate_types,
+    read_snippets,
+    trust_variables,
+)
 from tests.clients.rest_clients import MAP, check, check_errors, check_requests
 from tests.clients.unsteady_service import UnsteadyService, serve
 from tests.docs.pages import find_blocks
 from tests.endpoints import ENDPOINTS
 from tests.gateway.pages import browser
 from tests.rest.demo_service import DemoService
-from tests.rest.packages import Packages, install
+from tests.rest.openapi.test_contracts import CLOSURES, REPORT, UNITS, contract_of
+from tests.rest.packages import Packages, install, npm
 
 pytestmark = [pytest.mark.xdist_group("clients"), pytest.mark.slow]
 
@@ -36,6 +49,52 @@ try {
   document.querySelector('output').value = `${error.name}: ${error.message}`
 }
 </script>
+"""
+OWN_ENDPOINTS = (
+    """query Linked($class: ID!, $query: String)
+    @endpoint(path: "/v1/x/{class}/units", summary: "List */ units", as: LINKED_LIST) {
+      units(floor: $class, search: $query) { data { id asset { floors { data { id } } } } }
+    }""",
+    """query Names($asset: ID!)
+    @endpoint(path: "/v1/x/{asset}/names", summary: "List", as: LIST, result: "asset.floors.data") {
+      asset(id: $asset) { floors { data { name sort } } }
+    }""",
+    """query Draw($svg: SvgDocument!)
+    @endpoint(method: POST, path: "/v1/x/draw", summary: "Parse") {
+      parsedUnitMap(svg: $svg) { map }
+    }""",
+    """mutation Assign($group: ID!, $data: [AssignmentInput!]!)
+    @endpoint(method: POST, path: "/v1/x/{group}/units", summary: "Assign", as: NONE) {
+      assignUnitAttributes(input: {groupId: $group, assignments: $data}) { units { id } }
+    }""",
+    """query Far($map: ID!, $from: WaypointInput!)
+    @endpoint(method: POST, path: "/v1/x/{map}/far", summary: "Measure", result: "map.matrix") {
+      map(id: $map) {
+        matrix: distanceMatrix(sources: [$from], targets: [$from]) { sources { x } }
+      }
+    }""",
+)
+OWN_PROGRAM = """import { Floorgate, type LinkedItem } from '@floorgate/client'
+
+export async function call({ x }: Floorgate): Promise<void> {
+  for await (const { id, floor } of x.floorUnits({ floor: 'floor-1' })) id.concat(floor?.id ?? '')
+  for await (const unit of x.linked('floor-1', { query: 'gym' })) name(unit)
+  await x.setDoors('map', { doors: ['door-1'] })
+  const [first] = await x.names('alder-court')
+  first?.name.concat(String((await x.far('map', { from: { id: 'gym' } })).sources[0]?.x))
+  void [await x.report('map'), await x.draw('<svg/>')]
+  const assigned: void = await x.assign('view', [])
+  // @ts-expect-error: a misspelt filter
+  x.linked('floor-1', { search: 'gym' })
+  // @ts-expect-error: a misspelt member of a body
+  await x.far('map', { from: { idd: 'gym' } })
+  // @ts-expect-error: a member that the operation does not select
+  first?.created_at
+}
+
+function name({ asset }: LinkedItem): string | undefined {
+  return asset?.floors.data[0]?.id
+}
 """
 
 
@@ -109,6 +168,8 @@ def test_the_typescript_client_survives_what_services_in_trouble_send(
     check_errors(found["ends"])
     assert found["data"] == [[]] * 6
     assert found["raw"] == [200, "first", {"data": []}]
+    # Of 50 MB, the one that was used least recently is forgotten first.
+    assert found["asked"] == [None, None, '"1"', None, '"1"', None]
     redirect = f"Temporary Redirect, to {moved}/levels/tags: redirects are not followed"
     assert found["errors"] == {
         "null": ["ResponseError", "Bad Gateway", False],
@@ -157,6 +218,23 @@ def test_an_address_that_cannot_be_right_is_a_sentence(
         *found["sentences"][8:],
     ]
     assert found["sentences"][8].startswith("There is no parameter asset_id; there are page, ")
+
+
+def test_own_endpoints_are_methods_with_types(compiled: Packages, tmp_path: Path) -> None:
+    left_out = shutil.ignore_patterns("node_modules", "program", "build", "dist", "examples")
+    clients, description = tmp_path / "clients", tmp_path / "openapi.json"
+    shutil.copytree(CLIENTS, clients, ignore=left_out)
+    package = clients / "typescript"
+    (package / "node_modules").symlink_to(TYPESCRIPT / "node_modules")
+    contracts = [*map(contract_of, (UNITS, CLOSURES, REPORT, *OWN_ENDPOINTS))]
+    described = add_contracts(build_description(GRAPHQL_SCHEMA), contracts)
+    description.write_text(json.dumps(described))
+    environment.run(sys.executable, clients / "generate.py", description, "typescript", cwd=clients)
+    own = replace(compiled, tools=package)
+    own.run(*npm(), "run", "build")
+    (package / "program").mkdir()
+    (package / "program" / "own.ts").write_text(OWN_PROGRAM)
+    own.tool("tsc", "--project", "tsconfig.test.json")
 
 
 @pytest.mark.skipif(not browser.CHROMIUM, reason="no Chromium: apt install chromium")

@@ -19,7 +19,7 @@ const data = []
 for (const map of ['cut', 'seconds-ts', 'date-ts', 'lost-ts', 'same-ts', 'same-ts']) data.push(await ask(map))
 const assignment = { group_id: 'a', attribute_id: 'b', asset_id: 'c', unit_id: 'd' }
 await client.attributeGroups('post-ts').assignments.remove([assignment])
-const shared = client.withOptions({ timeoutSeconds: Infinity, headers: { 'X-Tour': '7' } })
+const shared = client.withOptions({ timeoutSeconds: 100, headers: { 'X-Tour': '7' } })
 await ask('shared')
 await ask('shared', shared)
 const raw = await client.request('GET', '/v1/maps/{}/levels/tags', { ids: ['shared'] })
@@ -36,6 +36,17 @@ for (const map of ['null', 'text', 'html', 'hours', 'elsewhere', 'expired', 'per
   const error = await errorOf(ask(map))
   errors[map] = [error.name, error.message, error instanceof ForbiddenError || error instanceof ChangesExpiredError]
 }
+
+const asked: (string | null)[] = []
+const large = new Floorgate({
+  url,
+  key: 'key',
+  async fetch(_, { headers }) {
+    asked.push(new Headers(headers).get('if-none-match'))
+    return new Response(new Uint8Array(20_000_000), { headers: { ETag: '"1"' } })
+  },
+})
+for (const map of ['a', 'b', 'a', 'c', 'a', 'b']) await large.request('GET', '/v1/maps/{}', { ids: [map] })
 
 /** A server that accepts connections and says nothing. */
 const silent = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1')
@@ -82,6 +93,7 @@ console.log(
     data,
     raw: [raw.status, raw.headers.get('x-request-id'), await raw.json()],
     ends,
+    asked,
     errors,
     timeout: [timeout.name, timeout.message.replace(silentUrl, 'URL'), attempts],
     ended,

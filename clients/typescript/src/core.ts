@@ -1,13 +1,11 @@
 // What the client does with each request: addresses, retries, reuse of responses, errors, pages.
 
 import { ConnectionFailedError, errorOf, FloorgateError, ResponseError } from './errors.js'
-import type { Paging } from './schema.js'
 
 const RETRIES = 4
 const MAX_PAUSE_SECONDS = 60
 /** Of all bodies that are kept for responses without a body, by their `ETag`. */
 const MAX_KEPT_BYTES = 50_000_000
-const MAX_TIMER_MILLISECONDS = 2 ** 31 - 1
 
 export interface Options {
   /** Address of the service, such as `https://floorgate.example`; by default that in `FLOORGATE_URL`. */
@@ -49,7 +47,7 @@ export class Core {
   /** Make a client of the service at `url`. Throws TypeError. */
   constructor(options: Options = {}) {
     const { url, key, flags = [], headers } = options
-    const { FLOORGATE_URL, FLOORGATE_KEY } = environment()
+    const { FLOORGATE_URL, FLOORGATE_KEY } = (globalThis as Environment).process?.env ?? {} // browsers have none
     this.#options = options
     this.#url = toAddress(url || FLOORGATE_URL)
     const usedKey = key || FLOORGATE_KEY
@@ -75,7 +73,7 @@ export class Core {
     if (drawing !== undefined) headers.set('Content-Type', 'application/vnd.map+xml')
     const body = (drawing ?? JSON.stringify(json)) as BodyInit | undefined
     const kept = method === 'GET' ? this.#kept.get(url, headers) : undefined
-    if (kept) headers.set('If-None-Match', kept.etag)
+    if (kept) headers.set('If-None-Match', kept.response.headers.get('etag') ?? '')
     for (let attempt = 0; ; attempt++) {
       const outcome = await this.#attempt(url, { method, headers, body }, kept)
       if (!(outcome instanceof FloorgateError)) {
@@ -88,9 +86,9 @@ export class Core {
     }
   }
 
-  async #attempt(url: string, init: RequestInit, kept: Kept | undefined): Promise<Read | FloorgateError> {
+  async #attempt(url: string, init: RequestInit, kept: Read | undefined): Promise<Read | FloorgateError> {
     const { signal, timeoutSeconds = 30, fetch = globalThis.fetch } = this.#options
-    const timeout = AbortSignal.timeout(Math.min(timeoutSeconds * 1000, MAX_TIMER_MILLISECONDS))
+    const timeout = AbortSignal.timeout(timeoutSeconds * 1000)
     const either = signal ? AbortSignal.any([signal, timeout]) : timeout
     try {
       signal?.throwIfAborted()
@@ -128,24 +126,21 @@ interface Read {
   body: ArrayBuffer
 }
 
-type Kept = Read & { etag: string }
-
 /** The responses that a 304 may stand for; the least recently used ones leave first. */
 class KeptResponses {
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new Map<string, Read>()
   #bytes = 0
 
-  get(url: string, headers: Headers): Kept | undefined {
+  get(url: string, headers: Headers): Read | undefined {
     return this.#kept.get(keyOf(url, headers))
   }
 
-  keep(url: string, headers: Headers, { response, body }: Read): void {
-    const etag = response.headers.get('etag')
-    if (!etag || response.status !== 200) return
+  keep(url: string, headers: Headers, read: Read): void {
+    if (read.response.status !== 200 || !read.response.headers.has('etag')) return
     const key = keyOf(url, headers)
     this.#drop(key)
-    this.#kept.set(key, { response, body, etag })
-    this.#bytes += body.byteLength
+    this.#kept.set(key, read)
+    this.#bytes += read.body.byteLength
     for (const oldest of this.#kept.keys()) {
       if (this.#bytes <= MAX_KEPT_BYTES) break
       this.#drop(oldest)
@@ -182,7 +177,6 @@ export function callable<R extends object, One>(resource: R, one: (id: string) =
 /** One page of a list. */
 export interface Page<T> {
   data: T[]
-  paging: Paging
 }
 
 /** The resources of a list, whose pages are asked for as the iteration needs them. */
@@ -234,8 +228,8 @@ export function toQuery(query: object, names: readonly string[]): Query {
   return Object.fromEntries(Object.entries(query).map(([name, value]) => [toName(name), value]))
 }
 
-function environment(): { FLOORGATE_URL?: string; FLOORGATE_KEY?: string } {
-  return (globalThis as { process?: { env?: object } }).process?.env ?? {} // browsers have none
+interface Environment {
+  process?: { env?: Partial<Record<'FLOORGATE_URL' | 'FLOORGATE_KEY', string>> }
 }
 
 function toAddress(url: string | undefined): string {

@@ -116,6 +116,7 @@ function secondsToWait(response: Response): number | undefined {
 }
 
 function describe(response: Response): string {
+  if (response.type === 'opaqueredirect') return 'a redirect, which is not followed'
   const location = response.headers.get('location')
   const reason = response.statusText || `status ${response.status}` // browsers know no reason in HTTP/2
   return location ? `${reason}, to ${location}: redirects are not followed` : reason
@@ -131,7 +132,7 @@ function describeFailure(url: string, error: unknown): [text: string, hint: stri
     return [text, '. To trust a certificate, name its file in NODE_EXTRA_CA_CERTS before Node.js starts', false]
   }
   if (/^ERR_SSL/.test(String(code))) {
-    return [text, '. The service answers without TLS: its address begins with http://', false]
+    return [String(code), '. The service answers without TLS: its address begins with http://', false]
   }
   if (/^(UND_ERR_SOCKET|ECONNRESET|HPE_.+)$/.test(String(code)) && /^http:/i.test(url)) {
     return [text, '. Does its address begin with https://?', true]
