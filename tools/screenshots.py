@@ -27,10 +27,10 @@ ROUTE = {
     "to": "l4xusy2pgwt",
     "mode": "wheelchair",
 }
-UNIT = {"map": "alder-court-floor-plates", "unit": "ugwo2tfiznm"}
+SIGN = {"map": "alder-court-floor-plates", "here": "lqzelqyebp4", "to": "l4xusy2pgwt"}
 SHOTS: dict[str, tuple[ViewportSize, dict[str, str]]] = {
     "explorer": ({"width": 1280, "height": 800}, ROUTE),
-    "explorer-phone": ({"width": 390, "height": 844}, UNIT),
+    "explorer-phone": ({"width": 390, "height": 844}, SIGN),
 }
 NOTE_READY = "addEventListener('ready', () => { document.documentElement.dataset.drawn = 'yes' })"
 

@@ -79,8 +79,7 @@ export function mapList(base, { choose, check }) {
     const found = maps && search(maps, text)
     const shown = found?.slice(0, MAX_SHOWN)
     render(
-      html`<h2>${TEXTS.maps}</h2>
-        ${notice ? html`<p role="status">${notice}</p>` : nothing}
+      html`${notice ? html`<p role="status">${notice}</p>` : nothing}
         ${maps?.length
           ? html`<label>${TEXTS.search}<input type="search" .value=${text} @input=${({ target }) => draw((text = target.value))}></label>
               <p role="status">${found.length ? TEXTS.found(shown.length, found.length) : TEXTS.noneFound}</p>

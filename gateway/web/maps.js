@@ -7,6 +7,7 @@ import { INITIAL_STATE, readLink, writeLink } from '@floorgate/map'
 import { requestList } from './explain_requests.js'
 import { mapList } from './map_list.js'
 import { judgeKey, session, subscribe } from './session.js'
+import { TEXTS } from './maps_texts.js'
 import { openShare } from './share.js'
 
 /** Parts of the state that are steps of the back button; other changes replace the address. */
@@ -15,9 +16,10 @@ const BASE = new URL('.', location.href).href.replace(/\/$/, '')
 
 const page = document.getElementById('page')
 const shareButton = document.getElementById('open-share')
+const heading = document.getElementById('heading')
 const explorer = document.createElement('floorgate-map')
 explorer.url = BASE
-explorer.controls = 'search floors zoom layers routes card check'
+explorer.controls = 'title search floors zoom layers routes card check'
 const list = mapList(BASE, { choose: (map) => show({ ...INITIAL_STATE, map }), check: checkDrawing })
 const explainButton = document.getElementById('open-requests')
 const requests = requestList(explorer, document.getElementById('requests'))
@@ -39,6 +41,7 @@ function draw(state) {
   const isList = state.map === undefined
   if (isList) list.load(session().key)
   if (isList) document.title = TITLE
+  if (isList) heading.textContent = TEXTS.maps
   shareButton.hidden = isList
   explainButton.hidden = isList
   document.documentElement.dataset.theme = state.theme
@@ -69,6 +72,7 @@ explorer.addEventListener('statechange', ({ detail }) => {
 })
 explorer.addEventListener('checkend', () => draw(readAddress()))
 explorer.addEventListener('ready', ({ detail }) => {
+  heading.textContent = detail.name
   document.title = `${detail.name} · ${TITLE}`
   judgeKey({ ok: true })
 })

@@ -18,6 +18,10 @@ export const TEXTS = {
   drop: 'Drop a drawing (SVG) here to see it as the service reads it, or choose one:',
 
   share: 'Share what you see',
+  shareView: 'What you see',
+  shareSign: 'A sign at this place: “You are here”',
+  signKey: 'API key that the sign gives to everyone (optional)',
+  signKeyHint: 'Without one, people need a key of their own. Make one for signs only, which may do no more than they need.',
   address: 'Link',
   copy: 'Copy link',
   copied: 'Copied',

@@ -10,6 +10,7 @@ const HINT = 'Needed to read data'
 
 const field = document.getElementById('key')
 const state = document.getElementById('key-state')
+const menu = document.getElementById('bar-menu')
 const boxes = [...document.querySelectorAll('#flags input')]
 const listeners = new Set()
 let current = read()
@@ -33,6 +34,7 @@ function apply() {
   sessionStorage.setItem(KEY, next.key)
   sessionStorage.setItem(FLAGS, next.flags)
   showKeyState(next.key ? '' : HINT)
+  openMenu(!next.key)
   listeners.forEach((listener) => listener())
 }
 
@@ -41,10 +43,18 @@ function showKeyState(text, tone = '') {
   state.dataset.tone = tone
 }
 
+/** On a phone, the links and the key are in a menu: it is open while there is no key. */
+function openMenu(isOpen) {
+  menu.ariaExpanded = String(isOpen)
+}
+
 /** Says beside the field what an answer of the service means for the key. */
 export function judgeKey({ ok, status }, message) {
   if (ok) showKeyState('Key accepted', 'good')
-  else if (status === 401 || status === 403) showKeyState(message ?? 'Key refused', 'bad')
+  else if (status === 401 || status === 403) {
+    showKeyState(message ?? 'Key refused', 'bad')
+    if (status === 401) openMenu(true)
+  }
 }
 
 /** All experimental flags, as the header names them. */
@@ -81,6 +91,8 @@ function takeKey() {
 field.value = current.key
 boxes.forEach((box) => (box.checked = current.flags.split(',').includes(box.value)))
 showKeyState(current.key ? '' : HINT)
+openMenu(!current.key)
+menu.addEventListener('click', () => openMenu(menu.ariaExpanded !== 'true'))
 field.addEventListener('change', apply)
 boxes.forEach((box) => box.addEventListener('change', apply))
 takeKey()

@@ -1,5 +1,5 @@
-// The dialog that shares what is shown: its link, a QR code for doors and kiosks, pictures, paper.
-// None of them has the API key.
+// The dialog that shares what is shown, or the link of a sign at a place: as a QR code, pictures, paper.
+// None of them has the API key of this page.
 
 import { writeLink } from '@floorgate/map'
 import { html, nothing, render } from 'lit'
@@ -59,13 +59,17 @@ async function readPicture(base, { map, floor, unit, from, to, mode, avoid }, fo
 
 /** Open the dialog for what is shown at `base`, the address of the service. */
 export function openShare(base, state) {
-  const address = `${base}/maps${writeLink(state)}`
-  const qr = qrOf(address)
+  const { map, unit, location } = state
+  const here = unit ? { unit } : location ? { location } : (state.here ?? state.from)
+  let isSign = false
+  let signKey = ''
   let notice = ''
+  let address
+  let qr
 
   const tell = (text) => draw((notice = text))
   const copy = () => navigator.clipboard.writeText(address).then(() => tell(TEXTS.copied), selectAddress)
-  const selectAddress = () => dialog.querySelector('input').select() // without the right to copy
+  const selectAddress = () => dialog.querySelector('input[readonly]').select() // without the right to copy
   const savePicture = (format) =>
     readPicture(base, state, format.toLowerCase()).then(
       (blob) => save(blob, `${state.map}.${format.toLowerCase()}`),
@@ -81,14 +85,26 @@ export function openShare(base, state) {
     (format) => html`<button type="button" @click=${() => act(format)}>${name(format)}</button>`,
   )
 
+  /** A sign tells where it is; the rest is for people to ask. */
   function draw() {
+    const key = signKey && `#${new URLSearchParams({ key: signKey })}`
+    address = `${base}/maps${isSign ? writeLink({ map, here }) + key : writeLink(state)}`
+    qr = qrOf(address)
+    const choice = (value, name) => html`<label class="choice">
+      <input type="radio" name="shared" .checked=${isSign === value} @change=${() => draw((isSign = value))}>${name}
+    </label>`
     render(
       html`<header>
           <h2 id="share-title">${TEXTS.share}</h2>
           <button type="button" @click=${() => dialog.close()}>${TEXTS.close}</button>
         </header>
+        ${here ? html`${choice(false, TEXTS.shareView)} ${choice(true, TEXTS.shareSign)}` : nothing}
+        ${isSign
+          ? html`<label>${TEXTS.signKey}<input autocomplete="off" spellcheck="false" .value=${signKey} @change=${({ target }) => draw((signKey = target.value.trim()))}></label>
+              <p>${TEXTS.signKeyHint}</p>`
+          : nothing}
         <label>${TEXTS.address}<input readonly .value=${address} @focus=${selectAddress}></label>
-        <p>${TEXTS.keyStays}</p>
+        ${isSign ? nothing : html`<p>${TEXTS.keyStays}</p>`}
         <div class="actions">
           <button type="button" @click=${copy}>${TEXTS.copy}</button>
           <button type="button" @click=${printPage}>${TEXTS.print}</button>

@@ -33,6 +33,9 @@ export const elementStyles = css`
   .top > button { flex: none; min-height: 40px; }
   .panel { position: absolute; z-index: 2; inset: 64px auto 12px 12px; width: 380px; height: fit-content; max-height: calc(100% - 76px); overflow: auto; padding: 14px 16px; }
   .panel:empty { display: none; }
+  .sheet { display: contents; }
+  .handle { display: none; }
+  .title { position: absolute; z-index: 1; inset: 12px 12px auto auto; display: flex; flex-wrap: wrap; gap: 0 8px; max-width: calc(100% - 24px - 400px); margin: 0; padding: 6px 12px; }
   .right { position: absolute; z-index: 2; inset: auto 12px 28px auto; display: flex; flex-direction: column; align-items: end; gap: 10px; }
   .floors { display: flex; flex-direction: column; max-height: 60cqh; overflow: auto; }
   .floors button { min-width: 44px; min-height: 40px; border: 0; border-radius: 0; }
@@ -45,8 +48,9 @@ export const elementStyles = css`
 
   .printed { display: none; }
 
-  h2 { margin: 0; font-size: 19px; }
-  .card header, .head { display: flex; align-items: center; justify-content: space-between; gap: 8px; }
+  h2 { margin: 0; font-size: 19px; overflow-wrap: anywhere; }
+  .head { min-height: 44px; }
+  .head { display: flex; align-items: center; justify-content: space-between; gap: 8px; }
   .actions { display: flex; flex-wrap: wrap; gap: 8px; margin: 12px 0; }
   dl { display: grid; gap: 8px; margin: 12px 0; }
   dl div { display: grid; grid-template-columns: 36% 1fr; gap: 8px; }
@@ -62,12 +66,28 @@ export const elementStyles = css`
   .legend button[aria-pressed='true'] small { color: inherit; }
   .swatch { width: 18px; height: 18px; border-radius: 4px; }
 
-  /* On a phone, panels are a sheet at the bottom, and the map stays in sight above. */
+  /* On a phone, everything is in a sheet at the bottom, in reach of a thumb; the map stays in sight above. */
   @container (width < 640px) {
-    .panel { inset: auto 0 0; width: auto; max-height: 46cqh; border-radius: 14px 14px 0 0; }
-    .right { inset: 64px 12px auto auto; }
+    .sheet { --full: calc(100cqh - 60px); position: absolute; z-index: 3; inset: auto 0 0; display: flex; flex-direction: column; padding-bottom: env(safe-area-inset-bottom); border-radius: 14px 14px 0 0; background: var(--floorgate-surface); box-shadow: var(--floorgate-shadow); transition: height 0.2s; }
+    .sheet[data-height] { height: var(--height); }
+    .sheet[data-height='peek']:not([data-dragged]) { --height: min(112px, var(--full)); }
+    .sheet[data-height='half']:not([data-dragged]) { --height: min(max(112px, 46cqh), var(--full)); }
+    .sheet[data-height='full']:not([data-dragged]) { --height: var(--full); }
+    .sheet[data-dragged] { transition: none; }
+    .handle { position: relative; display: block; flex: none; width: 100%; min-height: 24px; padding: 0; border: 0; border-radius: 14px 14px 0 0; background: none; }
+    .handle::after { content: ''; position: absolute; inset: -20px 0 0; } /* for thumbs */
+    .handle::before { content: ''; display: block; width: 40px; height: 5px; margin: 4px auto; border-radius: 3px; background: var(--floorgate-quiet); }
+    .grip { touch-action: none; }
+    .top { position: static; width: auto; padding: 10px 12px; }
+    .sheet[data-height] .top { display: none; }
+    .panel { position: static; flex: 1; width: auto; max-height: none; min-height: 0; padding: 0 16px 14px; border: 0; background: none; box-shadow: none; }
+    .right { inset: auto 12px calc(100% + 12px) auto; }
+    .title { inset: 8px auto auto 8px; max-width: calc(100% - 16px); padding: 4px 10px; }
     .zoom { display: none; }
-    .floors { max-height: 40cqh; }
+    .floors { max-height: calc(54cqh - 76px); }
+    .attribution { inset: 12px 12px auto auto; }
+    :is(.sheet, .notice) :is(button:not(.handle), input:not([type='checkbox'], [type='radio']), select) { min-width: 44px; min-height: 44px; }
+    .sheet[data-height='full'] .right { display: none; }
   }
 
   @media (prefers-reduced-motion: reduce) {
@@ -77,9 +97,10 @@ export const elementStyles = css`
   @media print {
     :host { display: flex; flex-direction: column; container-type: normal; height: auto; overflow: visible; color-scheme: light !important; }
     .printed { display: block; }
-    .title { order: -1; margin: 0 0 8px; font-size: 19px; font-weight: 600; }
+    .title { position: static; order: -1; margin: 0 0 8px; padding: 0; border: 0; box-shadow: none; font-size: 19px; font-weight: 600; }
+    .sheet { display: contents !important; }
     .map { position: relative; height: 60vh; break-inside: avoid; }
-    .top, .right, .card details, button.icon, .actions { display: none !important; }
+    .top, .right, .handle, .card details, button.icon, .actions { display: none !important; }
     .panel { position: static; width: auto; max-height: none; border: 0; box-shadow: none; }
   }
 `

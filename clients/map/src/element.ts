@@ -15,12 +15,13 @@ import { notice } from './panels/notice.js'
 import { openPanel } from './panels/open_panel.js'
 import { routesStyles } from './panels/routes.css.js'
 import { SearchField } from './panels/search.js'
+import { Sheet } from './panels/sheet.js'
 import { controls } from './panels/styles.js'
 import { StateElement } from './state_element.js'
 import { ENGLISH, fill, type Texts } from './texts.js'
 import { type Padding, type Point, viewStyles } from './view/index.js'
 
-const ALL_CONTROLS = 'search floors zoom layers routes card'
+const ALL_CONTROLS = 'title search floors zoom layers routes card'
 const SCHEMES = { auto: 'light dark', light: 'light', dark: 'dark' }
 const ZOOM_STEP = 1.6
 const NO_FLOORS: never[] = []
@@ -51,6 +52,8 @@ export class FloorgateMap extends StateElement {
   #api: Api | undefined
   readonly #explorer = new Explorer(this)
   readonly #memo = new Memo()
+  readonly #sheet = new Sheet(this)
+  #answered: unknown
   /** What had the focus before an update, and the panel around it. */
   #focused: { element: Element | null; panel: Panel | undefined } = { element: null, panel: undefined }
   #panelShown: Panel | undefined
@@ -99,7 +102,11 @@ export class FloorgateMap extends StateElement {
 
   protected override willUpdate(changed: PropertyValues<this>) {
     this.#focused = { element: (this.renderRoot as ShadowRoot | undefined)?.activeElement ?? null, panel: this.#panelShown }
-    this.#panelShown = this.#explorer.panel
+    const { panel, finder } = this.#explorer
+    // What is new is shown beside the map.
+    if (panel !== this.#panelShown || finder.route.value !== this.#answered) this.#sheet.height = 'half'
+    this.#panelShown = panel
+    this.#answered = finder.route.value
     if (changed.has('url') || changed.has('apiKey')) this.#connect()
     if (!changed.has('state')) return
     this.#explorer.follow(changed.get('state'))
@@ -108,16 +115,31 @@ export class FloorgateMap extends StateElement {
 
   protected override render() {
     const texts = this.fullTexts
-    const { data, shown, floorNames } = this.#explorer
+    const explorer = this.#explorer
+    const sheet = this.#sheet
+    const { data, shown, floorNames } = explorer
     const { storeys, storey, view } = shown
     return html`
       <div class="map" part="map"></div>
       ${this.#notice()}
       <p class="unseen" role="status">${this.#selection()}</p>
+      ${this.#title()}
+      <div
+        class="sheet"
+        part="sheet"
+        data-height=${explorer.panel ? sheet.height : nothing}
+        @pointerdown=${sheet.start}
+        @pointermove=${sheet.move}
+        @pointerup=${sheet.end}
+        @pointercancel=${sheet.end}
+        @focusin=${this.#makeRoom}
+      >
+      ${explorer.panel ? sheet.handle(texts) : nothing}
       <div class="top" part="top">
         <slot name="brand"></slot>
         ${this.#shows('search')
           ? html`<floorgate-search
+              class="up"
               .index=${data.index}
               .texts=${texts}
               .floorNames=${floorNames}
@@ -129,7 +151,7 @@ export class FloorgateMap extends StateElement {
         ${this.#shows('check') && this.#api ? this.#opener('check', texts.check, icons.check) : nothing}
         ${this.#shows('layers') && data.building ? this.#opener('layers', texts.layers, icons.layers) : nothing}
       </div>
-      ${this.#panel()} ${this.#printedTitle()}
+      ${this.#panel()}
       <div class="right">
         ${this.#shows('floors') && storeys.length > 1
           ? floorSwitch(storeys, storey?.id ?? '', texts, (floor) => this.change({ floor }))
@@ -141,6 +163,7 @@ export class FloorgateMap extends StateElement {
               <button aria-label=${texts.showAll} @click=${() => this.#showAll()}>${icons.whole}</button>
             </div>`
           : nothing}
+      </div>
       </div>
       <div class="attribution"><slot name="attribution"></slot></div>
     `
@@ -172,6 +195,8 @@ export class FloorgateMap extends StateElement {
     })
     if (checked) this.#explorer.compareUnits()
     shown.cover(overlay)
+    if (!checked) this.#explorer.showHere()
+    this.#memo.keep('covered', [shown.view, this.#explorer.panel, this.#sheet.height], () => shown.view?.cover(this.#freeSpace()))
     if (changed.has('state') && changed.get('state')?.theme !== this.state.theme) shown.view?.refreshColors()
     if (toShow && shown.aim(toShow, building, this.#freeSpace()) && !this.#explorer.isCardGrowing) this.#explorer.toShow = undefined
     if (before !== shown.storey) this.requestUpdate() // the switch of floors shows it
@@ -227,12 +252,19 @@ export class FloorgateMap extends StateElement {
     })
   }
 
-  /** What the paper shows. */
-  #printedTitle() {
-    const { data, checks, shown } = this.#explorer
-    if (!data.start || checks.drawing) return nothing
-    const { assetName, map } = data.start
-    return html`<p class="printed title">${[assetName, map.name, shown.storey?.name].filter(Boolean).join(' · ')}</p>`
+  /** The building and the floor that are shown. */
+  #title() {
+    const { data, checks, shown, floorNames } = this.#explorer
+    if (!data.start || checks.drawing || !this.#shows('title')) return nothing
+    const { storey } = shown
+    return html`<p class="title surface" part="title">
+      <strong>${data.start.assetName}</strong> ${storey ? html`<span>${floorNames.get(storey.id) ?? storey.name}</span>` : nothing}
+    </p>`
+  }
+
+  /** On a phone, the list of what a search finds takes the whole sheet. */
+  #makeRoom = ({ target }: FocusEvent) => {
+    if ((target as Element).matches('.panel floorgate-search')) this.#sheet.set('full')
   }
 
   #notice() {
@@ -260,15 +292,15 @@ export class FloorgateMap extends StateElement {
 
   /** The space that panels and controls take from the map. */
   #freeSpace(): Padding {
-    const whole = this.getBoundingClientRect()
     const panel = this.renderRoot.querySelector('.panel')?.getBoundingClientRect()
-    const isSheet = panel && panel.width > whole.width / 2
-    return {
-      top: 64,
-      right: 68,
-      bottom: panel?.height && isSheet ? panel.height + 12 : 12,
-      left: panel?.width && !isSheet ? panel.width + 24 : 12,
+    const sheet = this.renderRoot.querySelector('.sheet')?.getBoundingClientRect()
+    // On a desk, the sheet has no box of its own.
+    if (sheet?.height) {
+      // In full height, it shows what is seen beside half of it.
+      const pixels = this.#explorer.panel ? Math.min(this.#sheet.pixels(), this.#sheet.pixels('half')) : sheet.height
+      return { top: 56, right: 68, bottom: pixels + 12, left: 12 }
     }
+    return { top: 64, right: 68, bottom: 12, left: panel?.width ? panel.width + 24 : 12 }
   }
 }
 

@@ -6,6 +6,8 @@ import type { Location } from './data/building.js'
 import { type DataHost, MapData } from './data/map_data.js'
 import type { FoundRoute } from './data/routes.js'
 import type { Found } from './data/search.js'
+import type { Place } from './data/waypoints.js'
+import { writeWaypoint } from './links.js'
 import { Memo } from './memo.js'
 import { overlayOf, targetOf } from './overlay.js'
 import { RouteFinder } from './panels/route_finder.js'
@@ -44,12 +46,14 @@ export class Explorer {
   /** The floor that was shown before a drawing was. */
   #floor: string | undefined
   #announced: unknown
+  #shownHere: Place | undefined
   readonly #memo = new Memo()
 
   constructor(private readonly host: ExplorerHost) {
     this.data = new MapData(host)
     this.finder = new RouteFinder(host, {
       isOpen: () => this.#panel === 'routes',
+      start: () => this.start,
       found: (answer) => answer.kind === 'route' && this.#showRoute(answer),
     })
     this.checks = new Checks(host, () => this.#panel === 'check')
@@ -77,7 +81,7 @@ export class Explorer {
 
   /** Open and show what a change of the state is about. */
   follow(last: ExplorerState | undefined): void {
-    const { map, unit, location, from, to, color } = this.host.state
+    const { map, unit, location, here, from, to, color } = this.host.state
     if (last && last.map !== map) this.checks.close()
     if (last?.color !== color) this.entry = undefined
     if (unit !== last?.unit || location !== last?.location) {
@@ -85,6 +89,8 @@ export class Explorer {
       if (unit !== undefined || location !== undefined) this.#panel = 'card'
       else if (this.#panel === 'card') this.#panel = undefined
     }
+    const isAt = (place: Waypoint | undefined) => place && writeWaypoint(place)
+    if (here && isAt(here) !== isAt(last?.here)) this.#panel = 'routes'
     if (last) return
     if (from || to) this.#panel = 'routes'
     this.toShow = unit !== undefined ? { unit } : location !== undefined ? { location } : 'page'
@@ -119,6 +125,41 @@ export class Explorer {
     return building?.units.get(unit ?? '')?.name ?? building?.amenities.get(location ?? '')?.name
   }
 
+  /** Where the person is, once the map is known, and if it has the place. */
+  get here(): Place | undefined {
+    const { here } = this.host.state
+    return this.#memo.keep('here', [here, this.data.building, this.floorNames], () => here && this.#placeOf(here))
+  }
+
+  #placeOf(waypoint: Waypoint): Place | undefined {
+    const { building } = this.data
+    const { unit = '', location = '', x, y, floor = '' } = waypoint
+    if (x !== undefined && y !== undefined) return this.floorNames.has(floor) ? { x, y, floorId: floor } : undefined
+    const found = building?.locationsOfUnits.get(unit) ?? building?.amenities.get(location)
+    const name = this.nameOf(waypoint)
+    return found && { x: found.x, y: found.y, floorId: found.floors[0]?.id ?? '', ...(name !== undefined && { name }) }
+  }
+
+  /** Whether the map does not have the place where the person is said to be. */
+  get isLost(): boolean {
+    const { here } = this.host.state
+    return here !== undefined && this.data.building !== undefined && !this.here && this.nameOf(here) === undefined
+  }
+
+  /** Where a route starts. */
+  get start(): Waypoint | undefined {
+    return this.host.state.from ?? (this.isLost ? undefined : this.host.state.here)
+  }
+
+  /** Show where the person is, once that is known. */
+  showHere(): void {
+    const { here } = this
+    const { floor, to } = this.host.state
+    if (!here || here === this.#shownHere) return
+    this.#shownHere = here
+    if (floor === undefined && !to) this.show(here, here.floorId)
+  }
+
   /** What lies over the storey that is shown. */
   get overlay(): Overlay {
     const { storey } = this.shown
@@ -126,11 +167,11 @@ export class Explorer {
     const checked = this.#panel === 'check' ? (drawing ?? report) : undefined
     const warnings = this.#memo.keep('warnings', [checked, storey], () => (checked ? this.checks.markersOn(storey) : []))
     const isOther = drawing !== undefined
-    const parts = [storey?.id, this.finder.route.value, this.finder.reach.value, this.data.tagged, this.location, warnings, isOther, this.host.fullTexts] as const
+    const parts = [storey?.id, this.finder.route.value, this.finder.reach.value, this.data.tagged, this.location, warnings, isOther, this.host.fullTexts, this.here] as const
     return this.#memo.keep('overlay', parts, () => {
-      const [floorId, route, reach, amenities, selected, warnings, , texts] = parts
+      const [floorId, route, reach, amenities, selected, warnings, , texts, here] = parts
       const floorName = (id: string) => this.floorNames.get(id) ?? id
-      const own = isOther ? {} : { route, reach, amenities, selected }
+      const own = isOther ? {} : { route, reach, amenities, selected, here }
       return overlayOf({ floorId, ...own, warnings, texts, floorName })
     })
   }

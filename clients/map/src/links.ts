@@ -50,7 +50,7 @@ export function readLink(search: string): Partial<ExplorerState> {
     const value = get(name)
     if (value) state[name] = value
   }
-  for (const name of ['from', 'to'] as const) {
+  for (const name of ['here', 'from', 'to'] as const) {
     const value = get(name)
     if (value) state[name] = readWaypoint(value)
   }
@@ -65,12 +65,13 @@ export function readLink(search: string): Partial<ExplorerState> {
 
 /** Write what is shown as the query of an address: `?map=…`, or an empty text. Defaults are left out. */
 export function writeLink(state: Readonly<Partial<ExplorerState>>): string {
-  const { map, floor, unit, location, from, to, mode, avoid = [], minutes, tags, color, theme } = state
+  const { map, floor, unit, location, here, from, to, mode, avoid = [], minutes, tags, color, theme } = state
   const values = {
     map,
     floor,
     unit,
     location,
+    here: here && writeWaypoint(here),
     from: from && writeWaypoint(from),
     to: to && writeWaypoint(to),
     mode: mode === INITIAL_STATE.mode ? undefined : mode,

@@ -25,6 +25,8 @@ export interface ExplorerState {
   unit?: string
   /** Id of the location that is selected, if it is no unit's. */
   location?: string
+  /** Where the person is, as a sign at a door says: routes start there unless `from` says otherwise. */
+  here?: Waypoint
   from?: Waypoint
   to?: Waypoint
   mode: Mode

@@ -8,7 +8,7 @@ import { type ExplorerState, INITIAL_STATE } from './state.js'
 
 /** The parts of the state, each an attribute that is written as in links. */
 const PARTS = [
-  'map', 'floor', 'unit', 'location', 'from', 'to', 'mode', 'avoid', 'minutes', 'tags', 'color', 'theme',
+  'map', 'floor', 'unit', 'location', 'here', 'from', 'to', 'mode', 'avoid', 'minutes', 'tags', 'color', 'theme',
 ] as const satisfies (keyof ExplorerState)[]
 
 /** The events of the element, by name. */

@@ -19,6 +19,8 @@ export const ENGLISH = {
   showAll: 'Show the whole floor',
   floors: 'Floors',
   close: 'Close',
+  showMore: 'Show more of the panel',
+  showLess: 'Show less of the panel',
 
   // search
   search: 'Search units and amenities',
@@ -65,6 +67,15 @@ export const ENGLISH = {
 
   // routes
   routes: 'Routes',
+  hereIs: 'You are here: {name}',
+  here: 'You are here',
+  hereUnknown: 'The place of this sign is not on the map. Choose where you are.',
+  whereTo: 'Where to?',
+  suggestions: 'Suggestions',
+  /** Values of tags of what people look for most, in the order in which it is offered. */
+  wanted: 'fitness_centre, elevator, entrance, letter_box, parcel_locker, laundry, toilets, swimming_pool, reception_desk, parking, bicycle_parking, recycling',
+  wayOf: '{from} to {to}',
+  fromTo: 'From {from}',
   from: 'From',
   to: 'To',
   chooseFrom: 'Choose the start on the map',
@@ -139,7 +150,8 @@ export const ENGLISH = {
   nearest: 'Nearest amenities',
   nearestOf: 'Nearest: {tags}',
   nothingNear: 'None can be reached from the start.',
-  routeToPlace: 'Route to {name}, {floor}: {time}, {length}',
+  /** Before the name of a place, for screen readers. */
+  routeToPlace: 'Route to',
   reach: 'Show what is within reach',
   minutes: 'Minutes of travel',
   within: 'Within {minutes}: units {units}, amenities {amenities}',

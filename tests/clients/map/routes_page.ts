@@ -49,6 +49,9 @@ class RoutesPage extends LitElement {
     return html`${routesPanel({
       finder: this.finder,
       state: this.state,
+      start: this.state.from,
+      isLost: false,
+      close: () => this.told.push('closed'),
       texts: ENGLISH,
       measure: 'feet',
       floorNames: new Map(building.floors.map(({ id, name }) => [id, name])),

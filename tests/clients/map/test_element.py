@@ -1,5 +1,6 @@
 """The map component in pages of others: what people see, press, type and drop."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -173,6 +174,39 @@ def test_attributes_are_a_link_and_events_tell_what_changes(examples: Examples) 
     explorer.button("Close").click()
     assert examples.events("unitselect") == [None]
     assert "unit" not in examples.events("statechange")[-1]
+
+
+def test_the_place_of_a_person_is_marked_and_routes_start_there(examples: Examples) -> None:
+    examples.open("plain.html")
+    page, explorer = examples.page, Explorer(examples.page)
+    page.evaluate(
+        "document.querySelector('floorgate-map').setAttribute('here', 'unit:ugwo2tfiznm')"
+    )
+    expect(page.get_by_text("You are here: 101")).to_be_visible()
+    expect(explorer.button("You are here: 101")).to_be_visible()
+    explorer.find("fitness")
+    explorer.button("Route to here").click()
+    expect(page.get_by_text("on foot", exact=False).first).to_be_visible()
+    state = explorer.state()
+    assert state["here"] == {"unit": "ugwo2tfiznm"}
+    assert "from" not in state
+
+
+@pytest.mark.parametrize(("measure", "length"), [("feet", "170 ft"), ("metres", "51 m")])
+def test_lengths_are_in_the_measure_of_the_attribute(
+    examples: Examples, measure: str, length: str
+) -> None:
+    examples.open("plain.html")
+    script = """measure => {
+      const map = document.querySelector('floorgate-map')
+      const values = { measure, from: 'unit:ugwo2tfiznm', to: 'l4xusy2pgwt' }
+      for (const [name, value] of Object.entries(values)) map.setAttribute(name, value)
+    }"""
+    examples.page.evaluate(script, measure)
+    Explorer(examples.page).button("Routes").click()
+    expect(examples.page.get_by_text(f"{length} on foot")).to_be_visible()
+    step = examples.page.get_by_role("listitem").filter(has_text="Walk ").first
+    expect(step).to_contain_text(re.compile(rf"^Walk \d+ {length.split()[1]}\b"))
 
 
 def test_a_key_without_permissions_shows_the_map_and_no_more(examples: Examples) -> None:

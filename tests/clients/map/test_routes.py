@@ -271,7 +271,7 @@ def test_the_nearest_amenity_becomes_the_destination(world: World) -> None:
     world.set_state(**{"from": APARTMENT})
     nearest = world.page.locator(".nearest").get_by_role("button")
     expect(nearest).to_have_count(10)
-    name = "Route to Recycling, Ground floor: 10 sec, 41 ft"
+    name = "Route to Recycling Ground floor 10 sec · 41 ft"
     world.page.get_by_role("button", name=name).click()
     expect(world.page.get_by_role("combobox", name="To")).to_have_value("Recycling")
     expect(nearest.first).to_have_attribute("aria-current", "true")

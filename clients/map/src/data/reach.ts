@@ -3,6 +3,7 @@
 import { writeWaypoint } from '../links.js'
 import type { Avoidable, Mode, Waypoint } from '../state.js'
 import { type Api, ResponseError, type Schemas } from './api.js'
+import { kindsOf } from './building.js'
 import { type Place, toInput } from './waypoints.js'
 
 export interface Start {
@@ -18,10 +19,12 @@ export interface Near {
   place: Place
   feet: number
   seconds: number
+  /** What it is, such as `amenity==gym`. */
+  kinds: string[]
 }
 
 export const AMENITIES = 'svc:amenity'
-export const NEAREST = 10
+export const NEAREST = 100
 
 /** List the nearest locations with these tags, nearest first. Throws FloorgateError. */
 export async function findNearest(
@@ -36,6 +39,7 @@ export async function findNearest(
     place: toPlace(location),
     feet: distance,
     seconds: time,
+    kinds: kindsOf(location),
   }))
 }
 

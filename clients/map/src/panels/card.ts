@@ -8,7 +8,7 @@ import type { Building, Location } from '../data/building.js'
 import { curlOf, LOCATION_QUERY, locationResource, type RestResource, UNIT_QUERY, type UnitDetails, unitResource } from '../data/details.js'
 import { queryLink, referenceLink } from '../links.js'
 import type { Waypoint } from '../state.js'
-import { icons } from './icons.js'
+import { panelHead } from './head.js'
 import type { Texts } from '../texts.js'
 
 export interface CardOptions {
@@ -40,7 +40,7 @@ export function unitCard(unit: UnitDetails, building: Building, groups: Attribut
 
 /** A card that says why there is no more to show, or that there will be. */
 export function briefCard(name: string, content: unknown, { texts, onClose }: Pick<CardOptions, 'texts' | 'onClose'>) {
-  return html`<article class="card" part="card" aria-label=${name || nothing}>${head(name, texts, onClose)} ${content}</article>`
+  return html`<article class="card" part="card" aria-label=${name || nothing}>${panelHead({ title: name, texts, onClose })} ${content}</article>`
 }
 
 /** The card of a location that is no unit's. */
@@ -66,7 +66,7 @@ function card(
   same: TemplateResult,
 ) {
   return html`<article class="card" part="card" aria-label=${name}>
-    ${head(name, texts, onClose)}
+    ${panelHead({ title: name, texts, onClose })}
     ${waypoint && canRoute
       ? html`<p class="actions">
           <button class="primary" @click=${() => onRoute('to', waypoint)}>${texts.routeTo}</button>
@@ -77,13 +77,6 @@ function card(
     <dl>${parts}</dl>
     ${same}
   </article>`
-}
-
-function head(name: string, texts: Texts, onClose: () => void) {
-  return html`<header>
-    <h2>${name}</h2>
-    <button class="icon" @click=${onClose} aria-label=${texts.close} title=${texts.close}>${icons.close}</button>
-  </header>`
 }
 
 function fact(name: string, value: string | undefined) {

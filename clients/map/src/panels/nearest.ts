@@ -8,11 +8,13 @@ import { failureOf, floorName, length, type RoutesView, time } from './routes_vi
 const FIRST_MINUTES = 2
 const LAST_MINUTES = 15
 const STEP = 0.5
+const LISTED = 10
+const MOST_CHIPS = 6
 
 /** The nearest amenities, ranked by time: choosing one leads there. */
 export function nearestPanel(view: RoutesView): TemplateResult | typeof nothing {
   const { finder, state, texts, change } = view
-  if (!state.from) return nothing
+  if (!view.start) return nothing
   const { nearest } = finder
   const found = nearest.value
   const { tags = AMENITIES } = state
@@ -20,19 +22,17 @@ export function nearestPanel(view: RoutesView): TemplateResult | typeof nothing 
     <h3>${tags === AMENITIES ? texts.nearest : fill(texts.nearestOf, { tags })}</h3>
     ${failureOf(view, nearest)} ${found && !found.length ? html`<p>${texts.nothingNear}</p>` : nothing}
     <ol>
-      ${found?.map(({ id, place, feet, seconds }) => {
+      ${found?.slice(0, LISTED).map(({ id, place, feet, seconds }) => {
         const name = place.name ?? texts.unnamed
         const floor = floorName(view, place.floorId)
-        const label = fill(texts.routeToPlace, { name, floor, time: time(view, seconds), length: length(view, feet) })
         return html`<li>
           <button
             class="row"
             type="button"
-            aria-label=${label}
             aria-current=${state.to?.location === id ? 'true' : nothing}
             @click=${() => change({ to: { location: id } })}
           >
-            <span>${name} <small>${floor}</small></span>
+            <span><span class="unseen">${texts.routeToPlace}</span> ${name} <small>${floor}</small></span>
             <small>${time(view, seconds)} · ${length(view, feet)}</small>
           </button>
         </li>`
@@ -41,10 +41,21 @@ export function nearestPanel(view: RoutesView): TemplateResult | typeof nothing 
   </section>`
 }
 
+/** The nearest of what people look for most, each a button that leads there. */
+export function chips({ finder, texts, change }: RoutesView): TemplateResult | typeof nothing {
+  const near = finder.nearest.value ?? []
+  const found = texts.wanted.split(',').flatMap((wanted) => near.find(({ kinds }) => kinds.some((kind) => kind.endsWith(`==${wanted.trim()}`))) ?? [])
+  const chosen = [...new Set(found)].slice(0, MOST_CHIPS)
+  if (!chosen.length) return nothing
+  return html`<div class="chips" role="group" aria-label=${texts.suggestions}>
+    ${chosen.map(({ id, place }) => html`<button type="button" @click=${() => change({ to: { location: id } })}>${place.name ?? texts.unnamed}</button>`)}
+  </div>`
+}
+
 /** A slider of minutes, with how much is within reach. */
 export function reachPanel(view: RoutesView): TemplateResult | typeof nothing {
   const { finder, state, texts, change } = view
-  if (!state.from) return nothing
+  if (!view.start) return nothing
   const { minutes } = state
   const toggle = (event: Event) => {
     change({ minutes: (event.target as HTMLInputElement).checked ? FIRST_MINUTES : undefined })

@@ -8,6 +8,7 @@ import type { Texts } from '../texts.js'
 import { briefCard, type CardOptions, locationCard, unitCard } from './card.js'
 import { checksPanel } from './checks.js'
 import { failure } from './failure.js'
+import { panelHead } from './head.js'
 import { layersPanel } from './layers.js'
 import { routesPanel } from './routes.js'
 
@@ -55,7 +56,8 @@ function card({ explorer, state, texts, url, canRoute }: PanelOptions) {
 
 function layers({ explorer, state: { color, tags }, texts, change }: PanelOptions) {
   const { groups, legend = [], kinds = new Map<string, number>(), layersError } = explorer.data
-  return layersPanel({
+  return html`${panelHead({ title: texts.layers, texts, onClose: () => explorer.open(undefined) })}
+  ${layersPanel({
     texts,
     problem: failure(texts, layersError, () => explorer.data.retry()),
     groups,
@@ -67,12 +69,14 @@ function layers({ explorer, state: { color, tags }, texts, change }: PanelOption
     onColor: (color) => change({ color }),
     onEntry: (entry) => explorer.set({ entry }),
     onTags: (tags) => change({ tags }),
-  })
+  })}`
 }
 
 function routes({ explorer, state, texts, measure, change }: PanelOptions) {
   return routesPanel({
     finder: explorer.finder,
+    start: explorer.start,
+    isLost: explorer.isLost,
     state,
     texts,
     measure,
@@ -82,17 +86,19 @@ function routes({ explorer, state, texts, measure, change }: PanelOptions) {
     choosing: explorer.choosing,
     change,
     choose: (choosing) => explorer.set({ choosing }),
+    close: () => explorer.open(undefined),
     show: (place) => explorer.show(place, place.floorId),
   })
 }
 
 function check({ explorer, texts, onFile }: PanelOptions) {
-  return checksPanel({
+  return html`${panelHead({ title: texts.check, texts, onClose: () => explorer.open(undefined) })}
+  ${checksPanel({
     checks: explorer.checks,
     texts,
     storeys: explorer.shown.storeys,
     onFile,
     onPlace: (place, floor) => explorer.show(place, floor),
     onClose: () => explorer.endCheck(),
-  })
+  })}`
 }

@@ -7,7 +7,7 @@ import type { Api } from '../data/api.js'
 import { findAvailability } from '../data/availability.js'
 import { findNearest, findReach } from '../data/reach.js'
 import { findRoute, type RouteAnswer } from '../data/routes.js'
-import type { ExplorerState } from '../state.js'
+import type { ExplorerState, Waypoint } from '../state.js'
 
 export interface FinderHost extends ReactiveControllerHost {
   readonly api: Api | undefined
@@ -17,6 +17,8 @@ export interface FinderHost extends ReactiveControllerHost {
 export interface FinderOptions {
   /** Whether the panel is open: what is nearest is only asked for then. */
   isOpen(): boolean
+  /** Where routes start, if not only where the state says. */
+  start?(): Waypoint | undefined
   /** A route, or why there is none. */
   found?(answer: RouteAnswer): void
 }
@@ -41,17 +43,20 @@ export class RouteFinder {
   readonly reach
   /** The minutes of the slider while it moves. */
   sliding: number | undefined
+  /** Whether ends and options are shown on a phone, where they are folded once there is a start. */
+  isUnfolded = false
 
   constructor(
     private readonly host: FinderHost,
-    { isOpen, found }: FinderOptions,
+    { isOpen, found, start: startOfRoute = () => host.state.from }: FinderOptions,
   ) {
     this.availability = this.#ask(
       () => [host.api, host.state.map] as const,
       async ([api, map], signal) => (api && map !== undefined ? findAvailability(api, map, signal) : undefined),
     )
     const start = () => {
-      const { map, from, mode, avoid } = host.state
+      const { map, mode, avoid } = host.state
+      const from = startOfRoute()
       return this.isReady && map !== undefined && from ? { map, from, mode, avoid } : undefined
     }
     this.route = this.#ask(
@@ -83,6 +88,11 @@ export class RouteFinder {
 
   slide(minutes: number | undefined): void {
     this.sliding = minutes
+    this.host.requestUpdate()
+  }
+
+  unfold(isUnfolded: boolean): void {
+    this.isUnfolded = isUnfolded
     this.host.requestUpdate()
   }
 

@@ -14,6 +14,12 @@ export const routesStyles = css`
   .routes .option { display: inline-flex; gap: 6px; align-items: center; min-height: 28px; margin: 0; }
   .routes .option input { min-height: 0; width: 18px; height: 18px; margin: 0; accent-color: var(--floorgate-accent); }
   .routes .summary { font-size: 17px; font-weight: 600; }
+  .routes .head { margin-bottom: -6px; }
+  .routes .head .summary { flex: 1; }
+  .routes :is(.fold, .next) { display: none; }
+  .routes .fold { width: 100%; flex-wrap: wrap; gap: 0 12px; align-items: center; justify-content: space-between; text-align: start; }
+  .routes .chips { display: flex; flex-wrap: wrap; gap: 8px; }
+  .routes .chips button { border-radius: 22px; }
   .routes .passed { display: flex; flex-wrap: wrap; gap: 6px; }
   .routes :is(ol, .reasons) { display: grid; gap: 2px; padding-inline-start: 26px; }
   .routes .reasons { gap: 12px; }
@@ -28,8 +34,19 @@ export const routesStyles = css`
     .routes :is(button, .option) { min-height: 44px; }
   }
 
+  @container (width < 640px) {
+    .routes .fold { display: flex; }
+    .routes .place { align-items: start; }
+    .routes .next { display: block; }
+    .routes .option { min-height: 44px; }
+    .routes form[data-folded] .asked { grid-template-columns: 1fr auto; }
+    .routes form[data-folded] .asked > :is(span, button:disabled) { display: none; }
+    .routes form[data-folded] > :not(.asked) { display: none; }
+    .routes form[data-folded]:not(:has(.asked)) { display: none; }
+  }
+
   @media print {
-    .routes :is(form, .nearest, .reach, .passed, .reasons button) { display: none; }
+    .routes :is(form, .fold, .chips, .next, .nearest, .reach, .passed, .reasons button) { display: none; }
     .routes .row { min-height: 0; padding: 0; }
   }
 `

@@ -5,10 +5,11 @@ import { convertStep } from '../data/measures.js'
 import { floorsOf } from '../data/overlays.js'
 import type { Found } from '../data/search.js'
 import type { FoundRoute } from '../data/routes.js'
-import { AVOIDABLES, type Avoidable, MODES } from '../state.js'
+import { AVOIDABLES, type Avoidable, MODES, type Waypoint } from '../state.js'
 import { fill } from '../texts.js'
 import { icons } from './icons.js'
-import { nearestPanel, reachPanel } from './nearest.js'
+import { panelHead } from './head.js'
+import { chips, nearestPanel, reachPanel } from './nearest.js'
 import { explain, noRoute } from './no_route.js'
 import { type End, failureOf, floorName, length, nameWaypoint, type RoutesView, time, waypointOf } from './routes_view.js'
 
@@ -18,20 +19,60 @@ export function routesPanel(view: RoutesView): TemplateResult | typeof nothing {
   if (availability.error !== undefined) return html`<section class="routes">${failureOf(view, availability)}</section>`
   if (!availability.value?.allowed) return nothing
   const { reason } = availability.value
-  return html`<section class="routes" aria-label=${view.texts.routes}>
-    ${reason ? html`<p>${explain(view, reason)}</p>` : html`${form(view)} ${result(view)}`}
-    ${reason ? nothing : html`${nearestPanel(view)} ${reachPanel(view)}`}
+  if (reason) return html`<section class="routes">${head(view)}<p>${explain(view, reason)}</p></section>`
+  return html`<section class="routes">
+    ${head(view)} ${form(view)} ${view.state.to ? nothing : chips(view)} ${fold(view)} ${result(view)} ${nearestPanel(view)} ${reachPanel(view)}
   </section>`
 }
 
+/** The answer first: time and distance, and what to do next. */
+function head(view: RoutesView): TemplateResult {
+  const { texts, state, finder, measure } = view
+  const answer = finder.route.value
+  const next = answer?.kind === 'route' && answer.steps[0]
+  const isAsked = view.start && state.to
+  return html`
+    ${panelHead({
+      title: !isAsked && state.here ? texts.whereTo : texts.routes,
+      isSeen: !isAsked,
+      content: html`<p class="summary" role="status">${summary(view)}</p>`,
+      texts,
+      onClose: view.close,
+    })}
+    ${next ? html`<p class="next">${convertStep(next.text, measure, texts.language)}</p>` : nothing}
+    ${state.here ? html`<p class="here" role="status">${hereText(view, state.here)}</p>` : nothing}
+  `
+}
+
+function hereText(view: RoutesView, here: Waypoint): string | typeof nothing {
+  const { texts, index, state } = view
+  if (!index || (state.to && (state.from ?? view.start))) return nothing
+  return view.isLost ? texts.hereUnknown : fill(texts.hereIs, { name: nameWaypoint(view, here) })
+}
+
+/** On a phone, the ends and options of a route are folded into a button. */
+function fold(view: RoutesView): TemplateResult | typeof nothing {
+  const { state, texts, finder } = view
+  const { to, mode, avoid } = state
+  const { start } = view
+  if (!start) return nothing
+  const from = nameWaypoint(view, start)
+  const ends = to ? fill(texts.wayOf, { from, to: nameWaypoint(view, to) }) : fill(texts.fromTo, { from })
+  const options = [texts[mode], ...(avoid.length ? [`${texts.avoid}: ${avoid.map((each) => texts[each]).join(', ')}`] : [])]
+  return html`<button class="fold" type="button" aria-expanded=${finder.isUnfolded} @click=${() => finder.unfold(!finder.isUnfolded)}>
+    <span>${ends}</span> <small>${options.join(' · ')}</small>
+  </button>`
+}
+
 function form(view: RoutesView): TemplateResult {
-  const { state, texts, change } = view
-  const { from, to, mode, avoid } = state
+  const { state, texts, change, finder, start: from } = view
+  const { to, mode, avoid } = state
   const toggle = (each: Avoidable) => {
     const others = avoid.filter((other) => other !== each)
     change({ avoid: others.length < avoid.length ? others : [...avoid, each] })
   }
-  return html`<form @submit=${(event: Event) => event.preventDefault()}>
+  const isFolded = from !== undefined && !finder.isUnfolded
+  return html`<form ?data-folded=${isFolded} @submit=${(event: Event) => event.preventDefault()}>
     ${field(view, 'from')} ${field(view, 'to')}
     <p class="hint" role="status">${view.choosing ? texts.choosing : nothing}</p>
     <button
@@ -80,10 +121,10 @@ function form(view: RoutesView): TemplateResult {
 /** An end of the route: a search field, or a click on the map. */
 function field(view: RoutesView, end: End): TemplateResult {
   const { texts, state, change } = view
-  const waypoint = state[end]
+  const waypoint = end === 'from' ? view.start : state.to
   const [choose, clear] = end === 'from' ? [texts.chooseFrom, texts.clearFrom] : [texts.chooseTo, texts.clearTo]
   const isChoosing = view.choosing === end
-  return html`<div class="place">
+  return html`<div class="place ${end === 'to' && !waypoint ? 'asked' : ''}">
     <span aria-hidden="true">${texts[end]}</span>
     <floorgate-search
       .index=${view.index}
@@ -108,7 +149,7 @@ function field(view: RoutesView, end: End): TemplateResult {
       type="button"
       aria-label=${clear}
       title=${clear}
-      ?disabled=${!waypoint}
+      ?disabled=${!state[end]}
       @click=${() => change({ [end]: undefined })}
     >
       ${icons.close}
@@ -119,13 +160,12 @@ function field(view: RoutesView, end: End): TemplateResult {
 function result(view: RoutesView): TemplateResult {
   const { finder, state, texts } = view
   const { route } = finder
-  const { from, to } = state
+  const [from, to] = [view.start, state.to]
   const answer = route.value
   return html`<section class="result" aria-busy=${route.isBusy ? 'true' : 'false'}>
     ${answer && from && to
       ? html`<p class="printed">${texts.from}: ${nameWaypoint(view, from)}. ${texts.to}: ${nameWaypoint(view, to)}.</p>`
       : nothing}
-    <p class="summary" role="status">${summary(view)}</p>
     ${failureOf(view, route)} ${answer?.kind === 'route' ? way(view, answer) : nothing}
     ${answer?.kind === 'none' ? noRoute(view, answer) : nothing}
   </section>`
@@ -145,7 +185,6 @@ function way(view: RoutesView, route: FoundRoute): TemplateResult {
   const { texts, state, change, measure } = view
   const floors = floorsOf(route.legs)
   return html`
-    ${straight(view, route)}
     ${floors.length < 2
       ? nothing
       : html`<nav class="passed" aria-label=${texts.floorsOfRoute}>
@@ -163,6 +202,7 @@ function way(view: RoutesView, route: FoundRoute): TemplateResult {
         return html`<li><button class="row" type="button" @click=${show}>${text}</button></li>`
       })}
     </ol>
+    ${straight(view, route)}
   `
 }
 

@@ -17,6 +17,10 @@ export interface RoutesView {
   state: ExplorerState
   texts: Texts
   measure: Measure
+  /** Where a route starts; undefined while that is to be chosen. */
+  start: Waypoint | undefined
+  /** Whether the map does not have the place where the person is said to be. */
+  isLost: boolean
   floorNames: ReadonlyMap<string, string>
   /** Finds units and amenities; undefined while they are loaded. */
   index: NameIndex | undefined
@@ -27,6 +31,7 @@ export interface RoutesView {
   change(changes: Partial<ExplorerState>): void
   /** Let the next click on the map set an end; undefined stops it. */
   choose(end: End | undefined): void
+  close(): void
   /** Show a place on the map. */
   show(place: Place): void
 }

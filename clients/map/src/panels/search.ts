@@ -31,6 +31,13 @@ export class SearchField extends LitElement {
       [role='option'] { display: flex; justify-content: space-between; gap: 12px; padding: 9px 10px; border-radius: 6px; cursor: pointer; }
       [role='option'][aria-selected='true'], [role='option']:hover { background: var(--floorgate-hover-surface); }
       small { color: var(--floorgate-quiet); white-space: nowrap; }
+      @container (width < 640px) {
+        input { min-height: 44px; }
+        [role='option'] { padding: 12px 10px; }
+        /* The field of the sheet is at its bottom; those in a panel have room below them. */
+        :host(.up) .list { inset: auto auto calc(100% + 6px) 0; width: calc(100cqw - 24px); }
+        :host(:not(.up)) .list { position: static; max-height: none; margin-top: 6px; box-shadow: none; }
+      }
       .count { margin: 0; padding: 6px 10px; color: var(--floorgate-quiet); font-size: 13px; }
     `,
   ]

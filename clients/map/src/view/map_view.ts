@@ -152,6 +152,11 @@ export class MapView {
     this.#navigation.fit(box, animate, around)
   }
 
+  /** Tell what is over the view (in pixels): what is in the middle above it stays there. */
+  cover(padding: Padding): void {
+    this.#navigation.cover(padding)
+  }
+
   zoomBy(factor: number): void {
     this.#navigation.zoomBy(factor)
   }

@@ -6,7 +6,7 @@ import type { Marker, MarkerKind } from './types.js'
 const MAX_SHOWN = 500
 const APART = 30 // pixels between amenities: the size of a marker and a gap
 const BEYOND = 0.25 // of the view, in which markers are kept ready while it moves
-const RANK: Record<MarkerKind, number> = { start: 0, end: 0, stop: 1, warning: 2, amenity: 3 }
+const RANK: Record<MarkerKind, number> = { here: 0, start: 0, end: 0, stop: 1, warning: 2, amenity: 3 }
 
 export class Markers {
   readonly #layer: HTMLElement

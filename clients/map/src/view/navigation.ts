@@ -20,6 +20,7 @@ export class Navigation {
   readonly #calm = window.matchMedia('(prefers-reduced-motion: reduce)')
   #page: Box = { x: 0, y: 0, width: 1, height: 1 }
   #smallest = 1
+  #covered: number | undefined
   #frame: Frame = { width: 0, height: 0 }
   /** What was fitted last, until the user or the program moves away from it. */
   #fitted: { box?: Box; padding?: Padding } | undefined = {}
@@ -76,6 +77,16 @@ export class Navigation {
   fit(box: Box | undefined, animate: boolean, padding?: Padding): void {
     this.#fitted = { box, padding }
     this.#moveTo(box ?? this.#page, animate, padding ?? FIT_PADDING)
+  }
+
+  /** Keep what is in view above what covers its lower edge. */
+  cover(padding: Padding): void {
+    const more = padding.bottom - (this.#covered ?? padding.bottom)
+    this.#covered = padding.bottom
+    if (!more) return
+    if (this.#fitted) return this.fit(this.#fitted.box, true, padding)
+    const { k } = this.transform
+    this.#stage.call(this.#zoom.translateBy, 0, -more / 2 / k)
   }
 
   #setExtent(): void {

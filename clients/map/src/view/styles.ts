@@ -80,6 +80,9 @@ export const viewStyles: string = `
   cursor: pointer;
   box-shadow: 0 1px 3px rgb(0 0 0 / 0.4);
 }
+@media (pointer: coarse) {
+  .floorgate-view .marker::after { content: ''; position: absolute; inset: -10px; }
+}
 .floorgate-view .marker:hover { z-index: 4; filter: brightness(1.15); }
 .floorgate-view .marker:focus-visible {
   z-index: 5;
@@ -87,6 +90,7 @@ export const viewStyles: string = `
   outline-offset: 2px;
 }
 .floorgate-view .stop { z-index: 1; background: ${cssColor('--floorgate-stop')}; }
+.floorgate-view .here { z-index: 1; border-width: 4px; background: ${cssColor('--floorgate-route')}; box-shadow: 0 0 0 6px rgb(37 99 235 / 0.25); }
 .floorgate-view .warning { z-index: 1; border-radius: 6px; background: ${cssColor('--floorgate-warning')}; }
 .floorgate-view .start, .floorgate-view .end {
   z-index: 2;

@@ -25,7 +25,7 @@ export interface NamedPlace extends Point {
   level: number
 }
 
-export type MarkerKind = 'start' | 'end' | 'stop' | 'warning' | 'amenity'
+export type MarkerKind = 'here' | 'start' | 'end' | 'stop' | 'warning' | 'amenity'
 
 export interface Marker extends Point {
   id: string
