@@ -21,7 +21,7 @@ OWN_TAG: Final = "Custom endpoints"
 """The group of operators' endpoints that name none."""
 OWN_TAG_DESCRIPTION: Final = "Endpoints that the operator of this service has saved."
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """The form of contracts: a release that describes the same endpoint otherwise has a greater one."""
 
 _REFERENCE = re.compile(r'"\$ref":"#/components/([^"]*)"')
