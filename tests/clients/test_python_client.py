@@ -91,7 +91,7 @@ def test_it_repeats_what_fails_for_a_while_and_nothing_else() -> None:
 
 @pytest.mark.slow
 def test_what_fails_is_an_exception() -> None:
-    names = ["cut", "gone", "later", "moved", "array", "null", "text", "html"]
+    names = ["cut", "gone", "later", "moved", "login", "array", "null", "text", "html"]
     with serve() as service:
         found = ask((service.url, names))
     for client, errors in found.items():
@@ -101,6 +101,8 @@ def test_what_fails_is_an_exception() -> None:
         assert gone.endswith(". Does its address begin with https://?")
         assert shown == {
             "later": "RateLimitedError: 429 RATE_LIMITED: Too Many Requests",
+            "login": "ResponseError: 200: Not what the API sends:"
+            " is the address that of the service?",
             "moved": "ResponseError: 301: Moved Permanently, to https://floorgate.example/v1",
             **dict.fromkeys(("array", "null", "text", "html"), "ResponseError: 502: Bad Gateway"),
         }
@@ -129,6 +131,18 @@ except ValueError as error:
     print(error)
 """
     assert run("-c", program).startswith(sentence)
+
+
+@pytest.mark.parametrize("id", ["", ".", ".."])
+def test_an_id_that_would_be_another_path_is_a_sentence(id: str) -> None:
+    program = f"""
+from floorgate_client import Floorgate
+try:
+    Floorgate("https://floorgate.example", "key").units.get({id!r})
+except ValueError as error:
+    print(error)
+"""
+    assert run("-c", program) == f"{id!r} cannot be an id in an address\n"
 
 
 def test_a_wrong_scheme_and_an_unknown_certificate_are_sentences(demo: DemoService) -> None:

@@ -26,6 +26,7 @@ ANSWERS: dict[str, tuple[int, object, dict[str, str]]] = {
     "null": (502, b"null", {}),
     "text": (502, b'"none"', {}),
     "html": (502, b"<h1>None</h1>", {}),
+    "login": (200, b"<h1>Log in</h1>", {}),
     "hours": (429, {"code": "RATE_LIMITED"}, {"Retry-After": "7200"}),
     "later": (429, {"code": "RATE_LIMITED"}, {"Retry-After": "3600"}),
     "closed": (503, {}, {"Retry-After": "Tue, 31 Dec 2999 23:59:59 GMT"}),

@@ -24,8 +24,14 @@ from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
 from urllib.parse import quote
 
 import httpx
+from pydantic import TypeAdapter, ValidationError
 
-from floorgate_client.errors import ConnectionFailedError, FloorgateError, error_of
+from floorgate_client.errors import (
+    ConnectionFailedError,
+    FloorgateError,
+    ResponseError,
+    error_of,
+)
 from floorgate_client.version import VERSION
 
 T = TypeVar("T")
@@ -154,7 +160,7 @@ class _Core:
             headers["Content-Type"] = "application/vnd.map+xml"
         return self._http.build_request(
             method,
-            self._url + path.format(*(quote(each, safe="") for each in ids)),
+            self._url + path.format(*map(_to_segment, ids)),
             params={
                 name: _to_text(each) for name, each in (query or {}).items() if each is not None
             },
@@ -315,11 +321,11 @@ class _List(Generic[T]):
         path: str,
         *ids: str,
         query: Query,
-        decode: Callable[[bytes], Page[T]],
+        page: type[Page[T]],
     ) -> None:
         self._request = partial(request, method, path, *ids)
         self._query: Query | None = query
-        self._decode = decode
+        self._page = page
 
 
 class List(_List[T], Iterable[T]):
@@ -335,7 +341,7 @@ class List(_List[T], Iterable[T]):
         query: Query | None = self._query
         while query is not None:
             response = self._request(query=query)
-            yield self._decode(response.content)
+            yield read(self._page, response)
             query = _next_query(response)
 
 
@@ -353,7 +359,7 @@ class AsyncList(_List[T], AsyncIterable[T]):
         query: Query | None = self._query
         while query is not None:
             response = await self._request(query=query)
-            yield self._decode(response.content)
+            yield read(self._page, response)
             query = _next_query(response)
 
 
@@ -361,6 +367,15 @@ def _next_query(response: httpx.Response) -> Query | None:
     """Return the query of the next page; its address may be one that only others can reach."""
     link = response.links.get("next")
     return httpx.URL(link["url"]).params if link else None
+
+
+def read(model: type[T], response: httpx.Response) -> T:
+    """Return the result that a response has. Raises ResponseError."""
+    try:
+        return TypeAdapter(model).validate_json(response.content)
+    except ValidationError as error:
+        message = "Not what the API sends: is the address that of the service?"
+        raise ResponseError(response, {"message": message}) from error
 
 
 def _to_address(url: str | None) -> str:
@@ -374,6 +389,12 @@ def _to_address(url: str | None) -> str:
             origin = str(parsed.copy_with(raw_path=b"/")).rstrip("/")
             raise ValueError(f"The address goes without {path}: {origin!r} instead of {url!r}")
     return url.rstrip("/")
+
+
+def _to_segment(id: str) -> str:
+    if id in {"", ".", ".."}:  # it would be the path of something else
+        raise ValueError(f"{id!r} cannot be an id in an address")
+    return quote(id, safe="")
 
 
 def _to_text(value: object) -> str:
