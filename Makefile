@@ -23,7 +23,7 @@ AUDITORS := .venv/audit/.ready
 export PYTHONDONTWRITEBYTECODE =
 FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help setup development serve test test-slow test-wheel check clients map wheel format schema examples api-diff audit screenshots sbom openapi-check fuzz bench bench-gate soak drill restarts chaos mutants lock
+.PHONY: help setup development serve test test-slow test-wheel check clients wheel format schema examples api-diff audit screenshots sbom openapi-check fuzz bench bench-gate soak drill restarts chaos mutants lock
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -50,15 +50,12 @@ check: development ## Check format, lint and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-clients: setup ## Generate and build the libraries for Python and TypeScript
+clients: setup ## Generate the libraries for Python and TypeScript, and build what services have at /clients/
 	$(call add_build_tools,wheel)
 	$(call generate,python typescript)
-	cd clients/typescript && $(RUN_NODE) "$(NODE); sys.exit(ci() or npm(['run', 'build']))"
+	npm_config_loglevel=error PYTHONPATH="$(TOOLS)" $(BIN)/python -m clients.build
 
-map: clients ## Build the web component <floorgate-map> into clients/map/dist
-	cd clients/map && $(RUN_NODE) "$(NODE); sys.exit(ci() or npm(['run', 'build']))"
-
-wheel: map ## Build dist/floorgate-VERSION-py3-none-any.whl, which serves without a checkout
+wheel: clients ## Build dist/floorgate-VERSION-py3-none-any.whl, which serves without a checkout
 	PYTHONPATH="$(TOOLS)" $(BIN)/pip --quiet --disable-pip-version-check wheel --no-deps --no-build-isolation --wheel-dir dist .
 	@rm -rf $(BUILD) && cp requirements.lock dist && ls dist/*.whl
 

@@ -14,13 +14,14 @@ from setuptools.command.sdist import sdist
 ROOT = Path(__file__).resolve().parent
 FILES = (
     *("*.md", "LICENSE", "Dockerfile", "docker-compose.yml"),
-    *("docs/**/*", "clients/**/*", "samples/**/*"),
+    *("docs/**/*", "samples/**/*", "clients/dist/*"),
+    *("clients/*/README.md", "clients/examples/**/*", "clients/python/examples/*"),
     *("schema/schema.graphql", "storage/bundles/bundle.schema.json"),
 )
 LEFT_OUT = {"CONTRIBUTING.md", "node_modules", "__pycache__"}
 BUILT = (
-    *("gateway/web/dist/assets/floorgate-map.js", "clients/map/dist/floorgate-map.js"),
-    *("clients/typescript/dist/index.js", "clients/python/src/floorgate_client/resources.py"),
+    *("gateway/web/dist/graphiql.html", "clients/dist/floorgate_client-*.whl"),
+    *("clients/dist/floorgate-client-*.tgz", "clients/dist/floorgate-map-*.js"),
 )
 
 
@@ -29,7 +30,7 @@ def find_files() -> set[Path]:
 
     Raises SystemExit if one that is not in git is not built yet.
     """
-    if missing := [file for file in BUILT if not (ROOT / file).exists()]:
+    if missing := [file for file in BUILT if not any(ROOT.glob(file))]:
         raise SystemExit(f"Not built yet: {', '.join(missing)}. 'make wheel' builds all of it.")
     found = (file for pattern in FILES for file in ROOT.glob(pattern) if file.is_file())
     return {file for file in found if not _is_left_out(file.relative_to(ROOT))}

@@ -15,7 +15,8 @@ from playwright.sync_api import Page
 from bench.harness import Row, Run, experiment, median_rows
 from parsing.svg.unit_map import parse_unit_map
 from samples.output.generated_drawings import draw_unit_map
-from tests.clients.map.pages import build_bundle, serve
+from tests.clients.environment import build_component
+from tests.clients.map.pages import serve
 from tests.gateway.pages.browser import visit
 
 LEVELS = 5
@@ -94,7 +95,7 @@ def zoom(page: Page) -> list[float]:
 def map_view(run: Run, rounds: int = 3, units: tuple[int, ...] = SIZES) -> Iterator[Row]:
     """Measure the first picture of a map, and frames per second while it moves."""
     try:
-        build_bundle()
+        build_component()
     except pytest.skip.Exception as reason:
         raise click.ClickException(str(reason)) from reason
     for each in units:

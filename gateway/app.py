@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Scope
 
 from gateway import metrics, public_endpoints
 from gateway.authentication import Authenticator, BadKeyThrottle, PresentedKey
+from gateway.client_packages import ClientPackages
 from gateway.cors import CorsPolicy
 from gateway.endpoint_editor import EndpointEditor
 from gateway.exchange import (
@@ -216,6 +217,7 @@ class Gateway(Application):
             *OpenApiEndpoints(
                 self.settings.base_url, self.authenticate, self.saved_endpoints.load_contracts
             ).build_routes(),
+            *ClientPackages(self.get_base_url).build_routes(),
             self._graphql_route,
             *self._rest_routes,
         ]

@@ -44,7 +44,8 @@ EXPOSED_HEADERS = (
 )
 PREFLIGHT_MAX_AGE_SECONDS = 3600
 _EXPOSE = (b"access-control-expose-headers", ", ".join(EXPOSED_HEADERS).encode())
-_HEADERS_FOR_ALL = [(b"access-control-allow-origin", b"*"), _EXPOSE]
+ALLOW_ALL = (b"access-control-allow-origin", b"*")
+"""A response that has this by itself gets no headers of the policy."""
 
 
 class CorsPolicy(CORSMiddleware):
@@ -97,7 +98,7 @@ class CorsPolicy(CORSMiddleware):
         All responses have `Vary: Origin`, as keys may be bound to origins.
         """
         if self.allow_all_origins:
-            return _HEADERS_FOR_ALL
+            return [ALLOW_ALL, _EXPOSE]
         if self.is_allowed_origin(origin.decode("latin-1")):
             return [(b"access-control-allow-origin", origin), _EXPOSE]
         return []

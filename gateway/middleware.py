@@ -7,7 +7,7 @@ from collections.abc import Callable
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.cors import CorsPolicy
+from gateway.cors import ALLOW_ALL, CorsPolicy
 from gateway.exchange import (
     MAX_WRITE_BYTES,
     SCOPE_EARLY_STATUS,
@@ -276,7 +276,7 @@ class _Response:
         request_id: str = scope["state"]["request_id"]
         headers = [*start.get("headers", ()), (b"x-request-id", request_id.encode("latin-1"))]
         headers += scope.get(SCOPE_RATE_LIMIT_HEADERS, ())
-        if self.origin is not None:
+        if self.origin is not None and ALLOW_ALL not in headers:
             headers += self._cors.get_headers(self.origin)
         if SCOPE_IGNORED_PARAMETERS in scope:
             ignored: str = scope[SCOPE_IGNORED_PARAMETERS]

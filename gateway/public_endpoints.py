@@ -7,10 +7,11 @@ import mimetypes
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import orjson
@@ -47,9 +48,11 @@ from storage.mongo import driver, topology
 
 
 _STYLE = """
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+:root { color-scheme: light dark; background: Canvas; font: 16px/1.5 system-ui, sans-serif; }
 body { max-width: 44rem; margin: 0 auto; padding: 8vh 20px; }
 h1 { margin: 0 0 8px; font-size: 2rem; }
+pre { padding: 12px; border-radius: 8px; background: light-dark(#eef2f2, #16302e);
+  white-space: pre-wrap; overflow-wrap: anywhere; user-select: all; }
 ul { padding: 0; list-style: none; }
 li { margin: 20px 0; }
 .first a { display: inline-block; padding: 12px 20px; border-radius: 8px; background: #0f766e;
@@ -59,12 +62,11 @@ li span, .first span { display: block; }
 .first span { margin-top: 8px; }
 """
 _HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-START_POLICY: Final = (
+PLAIN_POLICY: Final = (
     f"default-src 'none'; style-src 'sha256-{_HASH}'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 
-MAP_COMPONENT: Final = "floorgate-map.js"
 _LINKS: Final = {
     "graphql": ("GraphiQL", "Write and run GraphQL operations."),
     "v1/openapi": ("API reference", "Read about the endpoints of the REST API, and try them."),
@@ -72,10 +74,19 @@ _LINKS: Final = {
     "v1/postman.json": ("postman.json", "Requests to import into Postman, Bruno or Insomnia."),
     ERRORS_PATH.lstrip("/"): ("Errors", "What each code means, and whether to repeat the request."),
     "v1/bundle.schema.json": ("bundle.schema.json", "The JSON Schema of a catalog to import."),
-    f"pages/{MAP_COMPONENT}": (MAP_COMPONENT, "The script that shows maps in pages of your own."),
+    "clients/": ("Clients", "Install them for Python and TypeScript, or show maps in your pages."),
     "health/ready": ("Health", "Whether the service is ready."),
 }
 """Name and purpose by address, relative to this page: a proxy may put a path before it."""
+
+
+def render_plain_page(title: str, main: str) -> str:
+    """Return a page that loads nothing, which `PLAIN_POLICY` admits."""
+    return f"""<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{title}</title><style>{_STYLE}</style>
+<main>{main}</main></html>
+"""
 
 
 def render_start_page() -> str:
@@ -83,10 +94,7 @@ def render_start_page() -> str:
         f'<li><a href="{address}">{name}</a><span>{purpose}</span>'
         for address, (name, purpose) in _LINKS.items()
     )
-    return f"""<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Floorgate</title><style>{_STYLE}</style>
-<main><h1>Floorgate</h1>
+    main = f"""<h1>Floorgate</h1>
 <p>An indoor-map and unit-directory service. Reading its data needs an API key, which its operator
 gives out.
 <p class="first"><a href="maps">Open the map explorer</a>
@@ -95,9 +103,9 @@ gives out.
 <ul>
 {items}
 </ul>
-<p>The command <code>floorgate files</code> writes the guides, samples and typed clients. Programs
-find all endpoints at <a href="v1">/v1</a>.</main></html>
-"""
+<p>The command <code>floorgate files</code> writes the guides and samples. Programs find all
+endpoints at <a href="v1">/v1</a>."""
+    return render_plain_page("Floorgate", main)
 
 
 # The browser pages: the map explorer, GraphiQL, the API reference, and the assets they load.
@@ -137,9 +145,9 @@ ASSET_HEADERS = SECURITY_HEADERS | {
     "Vary": "Accept-Encoding, Origin",
 }
 _FILE_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
-NOT_BUILT_HTML = """<!doctype html>
+_NOT_BUILT_HTML = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Floorgate</title>
-<p>The browser pages are not built yet: run <code>make setup</code> in the checkout and reload.
+<p>The {what} are not built yet: run <code>make {target}</code> in the checkout and reload.
 The API is served without them; <code>/v1/openapi.json</code> describes it.</p></html>
 """
 
@@ -149,10 +157,10 @@ def graphiql_response() -> Response:
     try:
         html = _read_page("graphiql")
     except FileNotFoundError:
-        return _not_built_response()
+        return not_built_response("browser pages", "setup")
     # A nonce is valid for one response only, so neither the response nor its encodings are kept.
     nonce = secrets.token_urlsafe(16)
-    headers = {**_page_headers(EDITOR_POLICY.replace(NONCE, nonce)), "Cache-Control": "no-store"}
+    headers = {**page_headers(EDITOR_POLICY.replace(NONCE, nonce)), "Cache-Control": "no-store"}
     return HTMLResponse(html.replace(NONCE, nonce), headers=headers)
 
 
@@ -161,14 +169,14 @@ async def respond_with_page(name: str, _: Request) -> ASGIApp:
     try:
         return _build_page(name)
     except FileNotFoundError:
-        return _not_built_response()
+        return not_built_response("browser pages", "setup")
 
 
 def build_asset_routes() -> list[PathRoute]:
     """Return the route of the built assets, which answers 404 while the pages are not built.
 
-    Their names contain a content hash, so they never expire; but that of the component for pages of
-    others stays. Each file is read and compressed once, because anyone may request it.
+    Their names contain a content hash, so they never expire. Each file is read and compressed once,
+    because anyone may request it.
     """
     files = SharedResponses()
 
@@ -177,24 +185,25 @@ def build_asset_routes() -> list[PathRoute]:
         if _FILE_NAME.fullmatch(name or "") is None:
             raise not_found_error()
         try:
-            return await files.get_or_make(name, partial(_read_asset, name))
+            return await files.get_or_make(name, partial(read_file, DIST_DIR / "assets" / name))
         except FileNotFoundError:
             raise not_found_error() from None
 
     return [PathRoute("/pages/{name}", {"GET": asset})]
 
 
-def _read_asset(name: str) -> CachedResponse:
-    content = (DIST_DIR / "assets" / name).read_bytes()
-    fresh = {"Cache-Control": "no-cache"} if name == MAP_COMPONENT else {}
-    headers = ASSET_HEADERS | fresh
-    file = Response(content, headers=headers, media_type=mimetypes.guess_type(name)[0])
-    return CachedResponse(file.raw_headers, content)
+def read_file(file: Path, more_headers: Mapping[str, str] = MappingProxyType({})) -> CachedResponse:
+    """Return a file, by default as an asset of the pages. Raises FileNotFoundError."""
+    content = file.read_bytes()
+    media_type = mimetypes.guess_type(file.name)[0]
+    response = Response(content, headers={**ASSET_HEADERS, **more_headers}, media_type=media_type)
+    return CachedResponse(response.raw_headers, content)
 
 
-def _not_built_response() -> Response:
-    headers = {**_page_headers(PAGE_POLICY), "Cache-Control": "no-store"}
-    return HTMLResponse(NOT_BUILT_HTML, 503, headers)
+def not_built_response(what: str, target: str) -> Response:
+    """Return a 503 that names the target of make which builds it."""
+    headers = {**page_headers(PAGE_POLICY), "Cache-Control": "no-store"}
+    return HTMLResponse(_NOT_BUILT_HTML.format(what=what, target=target), 503, headers)
 
 
 @cache
@@ -204,11 +213,11 @@ def _build_page(name: str) -> CachedResponse:
 
 
 def _keep_page(html: str, policy: str, *headers: Header) -> CachedResponse:
-    page = HTMLResponse(html, headers=_page_headers(policy) | {"Cache-Control": "no-cache"})
+    page = HTMLResponse(html, headers=page_headers(policy) | {"Cache-Control": "no-cache"})
     return CachedResponse([*page.raw_headers, *headers], bytes(page.body))
 
 
-def _page_headers(policy: str) -> dict[str, str]:
+def page_headers(policy: str) -> dict[str, str]:
     return SECURITY_HEADERS | {"Content-Security-Policy": policy}
 
 
@@ -261,7 +270,7 @@ class OpenApiEndpoints:
                 orjson.dumps(build_bundle_schema()), "application/schema+json"
             ),
             ERRORS_PATH: lambda: _keep_page(render_errors_page(), ASSET_POLICY),
-            _START_PAGE: lambda: _keep_page(render_start_page(), START_POLICY, _VARY_ACCEPT),
+            _START_PAGE: lambda: _keep_page(render_start_page(), PLAIN_POLICY, _VARY_ACCEPT),
         }
 
     def build_routes(self) -> list[PathRoute]:

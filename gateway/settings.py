@@ -36,6 +36,10 @@ _HOST = re.compile(r"\[[^]]+\]|[^][:]+")
 BYTES_PER_MB = 1_000_000
 POSITIVE_COUNT = click.IntRange(min=1)
 COUNT_OR_ZERO = click.IntRange(min=0)
+_IN_WHEEL = Path(__file__).with_name("files")
+IS_CHECKOUT = not _IN_WHEEL.is_dir()
+FILES = Path(__file__).parents[1] if IS_CHECKOUT else _IN_WHEEL
+"""The folder with `docs`, `samples` and `clients`: in a wheel (see setup.py), or the checkout."""
 PATH = click.Path(path_type=Path)
 FILE = click.Path(path_type=Path, dir_okay=False)
 DIRECTORY = click.Path(path_type=Path, file_okay=False)

@@ -109,9 +109,11 @@ class RouteTree:
 
         Raises HttpError 404 for a path that has a route without the slash at its end.
         """
-        if path_segments[-1] == "" and (meant := _find(self._tree, path_segments[:-1], 0)):
+        found = _find(self._tree, path_segments, 0)
+        has_slash = path_segments[-1] == "" and not (found and found.path.endswith("/"))
+        if has_slash and (meant := _find(self._tree, path_segments[:-1], 0)):
             raise not_found_error(f"{meant.path} has no slash at its end")
-        return _find(self._tree, path_segments, 0)
+        return found
 
 
 class PathRouter:

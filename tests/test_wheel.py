@@ -19,7 +19,7 @@ import pytest
 
 import floorgate
 from gateway.cli.main import COMMANDS
-from gateway.public_endpoints import MAP_COMPONENT
+from gateway.client_packages import CLIENTS_PATH
 from tests.doc_pages import ROOT
 
 SETUP = runpy.run_path(str(ROOT / "setup.py"), run_name="setup")
@@ -194,7 +194,9 @@ def test_every_page_of_an_installed_wheel_is_served(client: httpx.Client) -> Non
         assert response.status_code == 200, page
         for loaded in re.findall(r'(?:href|src)="[./]*(/pages/[^"]+)"', response.text):
             assert client.get(loaded).status_code == 200, loaded
-    assert "customElements" in client.get(f"/pages/{MAP_COMPONENT}").text
+    for file in re.findall(r'href="(floorgate[^"]+)"', client.get(CLIENTS_PATH).text):
+        assert client.get(f"{CLIENTS_PATH}{file}").status_code == 200, file
+    assert "customElements" in client.get(f"{CLIENTS_PATH}floorgate-map.js").text
     assert client.get("/v1/units").json()["data"]
 
 

@@ -15,10 +15,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
-from gateway.cli.files import FILES
 from gateway.cli.operator import find_missing_assets, run_with_database
 from gateway.cli.terminal import count_of, print_notes
-from gateway.settings import FILE, PATH, STORABLE_TEXT, Parsed, Settings, id_option, with_storage
+from gateway.settings import (
+    FILE,
+    FILES,
+    PATH,
+    STORABLE_TEXT,
+    Parsed,
+    Settings,
+    id_option,
+    with_storage,
+)
 from storage.records.visibility import ALL_ASSETS, AssetScope
 
 if TYPE_CHECKING:

@@ -5,11 +5,7 @@ from pathlib import Path
 
 import click
 
-from gateway.settings import PATH
-
-_IN_WHEEL = Path(__file__).parents[1] / "files"
-FILES = _IN_WHEEL if _IN_WHEEL.is_dir() else Path(__file__).parents[2]
-"""The folder with `docs`, `samples` and `clients`: in a wheel (see setup.py), or the checkout."""
+from gateway.settings import FILES, IS_CHECKOUT, PATH
 
 
 @click.command()
@@ -17,10 +13,10 @@ FILES = _IN_WHEEL if _IN_WHEEL.is_dir() else Path(__file__).parents[2]
 def files(directory: Path) -> None:
     """Write the guides, samples and clients of this version to a new DIRECTORY.
 
-    README.md leads to the guides in docs. Drawings and tables to try are in samples, and in clients
-    are packages for web pages, TypeScript and Python.
+    README.md leads to the guides in docs. Drawings and tables to try are in samples. In clients are
+    example programs, and packages that the service has at /clients/.
     """
-    if FILES != _IN_WHEEL:
+    if IS_CHECKOUT:
         raise click.ClickException(f"This is a checkout, which has them already: {FILES}")
     directory.mkdir(parents=True)
     # No modes are copied: what is installed may be read-only.

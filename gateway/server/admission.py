@@ -216,7 +216,7 @@ KEYLESS_PATHS = frozenset(
         ERRORS_PATH,
     }
 )
-KEYLESS_PREFIX = "/pages/"
+KEYLESS_PREFIXES = ("/pages/", "/clients/")
 MAX_KEYLESS_IN_FLIGHT = 20
 """Requests that need no key, which a worker works on at a time, apart from all others."""
 MAX_ARRIVING_BYTES = 128 << 20
@@ -367,7 +367,7 @@ class Admission:
         path: str = scope["path"]
         if path in HEALTH_PATHS:
             return None
-        if path in KEYLESS_PATHS or path.startswith(KEYLESS_PREFIX):
+        if path in KEYLESS_PATHS or path.startswith(KEYLESS_PREFIXES):
             slots, group = self.keyless, ""
         else:
             key = find_api_key(scope)

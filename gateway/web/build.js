@@ -94,23 +94,7 @@ async function writePages(built) {
   }
 }
 
-/** Bundles the component for pages of others: one file, at an address that stays. */
-async function bundleComponent() {
-  await build({
-    entryPoints: ['../../clients/map/src/index.ts'],
-    outfile: `${ASSETS}/floorgate-map.js`,
-    bundle: true,
-    minify: true,
-    format: 'esm',
-    target: SHARED.target,
-    legalComments: 'inline',
-    logLevel: SHARED.logLevel,
-    nodePaths: ['node_modules'],
-  })
-}
-
 await rm('dist', { recursive: true, force: true })
 await mkdir(ASSETS, { recursive: true })
 const pages = await bundlePages(await bundleWorkers())
 await writePages(pages)
-await bundleComponent()

@@ -18,6 +18,7 @@ LINKS: Final = {
     "postman": "/v1/postman.json",
     "reference": "/v1/openapi",
     "explorer": "/maps",
+    "clients": "/clients/",
     "errors": ERRORS_PATH,
     "graphql": "/graphql",
     "health": "/health/ready",

@@ -10,7 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.clients.environment import generate, serve_directory, trust_of
+from clients import build
+from tests.clients.environment import build_component, generate, install, serve_directory, trust_of
 from tests.rest.demo_service import FLOORGATE, UNLIMITED, DemoService, demo_service
 
 FLAGS = "changes, distances, locations-resource, references, unit-attributes-resource"
@@ -20,6 +21,16 @@ FLAGS = "changes, distances, locations-resource, references, unit-attributes-res
 def generated() -> None:
     """The clients for Python and TypeScript, generated anew."""
     generate()
+
+
+@pytest.fixture(scope="session")
+def published(generated: None) -> None:
+    """What services have at `/clients/`, built anew."""
+    build_component()
+    [hatchling] = install().directory.glob("lib/python*/site-packages")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(hatchling))
+        build.replace_packages()
 
 
 @pytest.fixture(scope="session")

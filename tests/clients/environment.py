@@ -24,6 +24,7 @@ from rest.openapi.description import build_description
 from schema.root import GRAPHQL_SCHEMA
 from tests.doc_pages import page
 from tests.docs.pages import find_blocks
+from tests.rest import packages
 from tests.rest.demo_service import DemoService
 from tests.rest.packages import Packages, npm
 
@@ -135,3 +136,9 @@ def generate_types(installed: Packages) -> None:
     """Write the generated modules of the client for TypeScript, and compile it."""
     generate("typescript")
     installed.run(*npm(), "run", "build")
+
+
+def build_component() -> None:
+    """Build the map component; skip the test if its packages cannot be had."""
+    generate_types(packages.install(TYPESCRIPT))
+    packages.install(CLIENTS / "map").run(*npm(), "run", "--silent", "build")

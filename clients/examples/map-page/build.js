@@ -1,10 +1,6 @@
-// Copies the component beside the page, as `npm install @floorgate/map` and a bundler would, and bundles both frameworks.
+// Bundles the examples of both frameworks. The component comes from the service.
 
 import { context } from 'esbuild'
-import { copyFile, mkdir } from 'node:fs/promises'
-
-await mkdir('dist', { recursive: true })
-await copyFile('../../map/dist/floorgate-map.js', 'dist/floorgate-map.js')
 
 const examples = await context({
   entryPoints: ['react.jsx', 'vue.js'],
@@ -12,7 +8,6 @@ const examples = await context({
   jsx: 'automatic',
   outdir: 'dist',
   format: 'esm',
-  external: ['./floorgate-map.js'],
   alias: { vue: 'vue/dist/vue.runtime.esm-bundler.js' },
   define: {
     'process.env.NODE_ENV': '"production"',

@@ -6,3 +6,5 @@ const given = new URLSearchParams(location.search)
 export const url = given.get('url') ?? 'https://127.0.0.1:8443'
 export const apiKey = given.get('key') ?? ''
 export const map = given.get('map') ?? 'alder-court-floor-plates'
+
+await import(`${url}/clients/floorgate-map.js`) // a page that knows the address has a script element

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.clients.conftest import Site
-from tests.clients.map.pages import World, build_bundle, open_world
+from tests.clients.environment import build_component
+from tests.clients.map.pages import World, open_world
 
 
 @pytest.fixture(scope="session")
 def bundle() -> None:
     """The map component as one file; the test is skipped without npm packages."""
-    build_bundle()
+    build_component()
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import httpx
 from playwright.sync_api import Page
 
 from tests.clients.conftest import Site
-from tests.clients.environment import CLIENTS, TYPESCRIPT, generate_types
+from tests.clients.environment import CLIENTS, TYPESCRIPT
 from tests.gateway.pages import browser
 from tests.rest.demo_service import DemoService
 from tests.rest.packages import install, npm
@@ -35,12 +35,6 @@ TYPES = {
     ".json": "application/json",
     ".svg": "image/svg+xml",
 }
-
-
-def build_bundle() -> None:
-    """Build the package; skip the test if its packages cannot be had."""
-    generate_types(install(TYPESCRIPT))
-    install(PACKAGE).run(*npm(), "run", "--silent", "build")
 
 
 @contextmanager

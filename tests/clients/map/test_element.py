@@ -26,7 +26,7 @@ MAP = "alder-court-floor-plates"
 
 
 @pytest.fixture(scope="module")
-def examples(bundle: None, site: Site) -> Iterator[Examples]:
+def examples(published: None, site: Site) -> Iterator[Examples]:
     install(TOOLS)
     with open_examples(site) as opened:
         yield opened

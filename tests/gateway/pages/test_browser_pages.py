@@ -13,7 +13,7 @@ import zstandard
 from playwright.sync_api import expect
 from starlette.applications import Starlette
 
-from gateway import public_endpoints
+from gateway import client_packages, public_endpoints
 from gateway import responses as compression
 from gateway.public_endpoints import render_start_page
 from rest.dispatch import PathRouter
@@ -119,16 +119,6 @@ def test_each_response_of_graphiql_has_a_nonce_of_its_own(client: httpx.Client) 
     assert first.headers["cache-control"] == "no-store"
 
 
-async def test_the_component_for_pages_of_others_is_asked_for_again(
-    unbuilt: httpx.AsyncClient, tmp_path: Path
-) -> None:
-    (tmp_path / "assets").mkdir()
-    (tmp_path / "assets" / public_endpoints.MAP_COMPONENT).write_text("export {}")
-    response = await unbuilt.get(f"/pages/{public_endpoints.MAP_COMPONENT}")
-    assert response.headers["content-type"].startswith("text/javascript")
-    assert response.headers["cache-control"] == "no-cache"  # its address has no hash
-
-
 @needs_build
 def test_an_asset_travels_compressed_to_those_who_accept_it(client: httpx.Client) -> None:
     style = next(name for name in assets_of(client.get("/graphql").text) if name.endswith(".css"))
@@ -210,6 +200,7 @@ async def test_without_a_build_every_link_of_the_start_page_says_how_to_build_it
     anonymous: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(public_endpoints, "DIST_DIR", tmp_path)
+    monkeypatch.setattr(client_packages, "DIST_DIR", tmp_path)
     public_endpoints._read_page.cache_clear()
     public_endpoints._build_page.cache_clear()
     page = await anonymous.get("/", headers=AS_BROWSER)
@@ -219,11 +210,11 @@ async def test_without_a_build_every_link_of_the_start_page_says_how_to_build_it
     for link in links:
         response = await anonymous.get(f"/{link}", headers=AS_BROWSER)
         if response.status_code == 503:
-            assert "make setup" in response.text
+            assert f"make {'clients' if link == 'clients/' else 'setup'}" in response.text
             unbuilt.add(f"/{link}")
         else:
-            assert response.status_code == (404 if link.startswith("pages/") else 200), link
-    assert unbuilt == {*PAGES}
+            assert response.status_code == 200, link
+    assert unbuilt == {*PAGES, "/clients/"}
 
 
 def test_the_start_page_loads_nothing() -> None:
