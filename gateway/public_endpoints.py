@@ -48,7 +48,8 @@ from storage.mongo import driver, topology
 
 
 _STYLE = """
-:root { color-scheme: light dark; background: Canvas; font: 16px/1.5 system-ui, sans-serif; }
+html { background: Canvas; }
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
 body { max-width: 44rem; margin: 0 auto; padding: 8vh 20px; }
 h1 { margin: 0 0 8px; font-size: 2rem; }
 pre { padding: 12px; border-radius: 8px; background: light-dark(#eef2f2, #16302e);
@@ -126,8 +127,8 @@ PAGE_POLICY = (
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 NONCE = "%NONCE%"
-# GraphiQL's style sheet embeds its fonts. Monaco, its editor, adds style sheets at run time (they
-# get the nonce of the response) and style attributes (which cannot have one).
+# GraphiQL's style sheet embeds its fonts. Its editor, Monaco, and the reference's Scalar add style
+# sheets at run time (they get the nonce of the response) and style attributes (which cannot).
 EDITOR_POLICY = (
     f"{PAGE_POLICY}; font-src data:; "
     f"style-src-elem 'self' 'nonce-{NONCE}'; style-src-attr 'unsafe-inline'"
@@ -145,31 +146,31 @@ ASSET_HEADERS = SECURITY_HEADERS | {
     "Vary": "Accept-Encoding, Origin",
 }
 _FILE_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
-_NOT_BUILT_HTML = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Floorgate</title>
+NOT_BUILT_HTML = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+<title>Floorgate</title><main><h1>Floorgate</h1>
 <p>The {what} are not built yet: run <code>make {target}</code> in the checkout and reload.
-The API is served without them; <code>/v1/openapi.json</code> describes it.</p></html>
+The API is served without them; <code>/v1/openapi.json</code> describes it.</p></main></html>
 """
 
 
-def graphiql_response() -> Response:
-    """Return GraphiQL, for a browser's GET on `/graphql`. 503 while the pages are not built."""
+def page_response(name: str) -> ASGIApp:
+    """Return a built page. 503 while the pages are not built."""
     try:
-        html = _read_page("graphiql")
+        return _build_page(name) if name == "maps" else _make_page_with_nonce(name)
     except FileNotFoundError:
         return not_built_response("browser pages", "setup")
-    # A nonce is valid for one response only, so neither the response nor its encodings are kept.
-    nonce = secrets.token_urlsafe(16)
-    headers = {**page_headers(EDITOR_POLICY.replace(NONCE, nonce)), "Cache-Control": "no-store"}
-    return HTMLResponse(html.replace(NONCE, nonce), headers=headers)
 
 
 async def respond_with_page(name: str, _: Request) -> ASGIApp:
-    """Return a built page without a nonce. 503 while the pages are not built."""
-    try:
-        return _build_page(name)
-    except FileNotFoundError:
-        return not_built_response("browser pages", "setup")
+    return page_response(name)
+
+
+def _make_page_with_nonce(name: str) -> Response:
+    # A nonce is valid for one response only, so neither the response nor its encodings are kept.
+    nonce = secrets.token_urlsafe(16)
+    headers = {**page_headers(EDITOR_POLICY.replace(NONCE, nonce)), "Cache-Control": "no-store"}
+    return HTMLResponse(_read_page(name).replace(NONCE, nonce), headers=headers)
 
 
 def build_asset_routes() -> list[PathRoute]:
@@ -203,7 +204,7 @@ def read_file(file: Path, more_headers: Mapping[str, str] = MappingProxyType({})
 def not_built_response(what: str, target: str) -> Response:
     """Return a 503 that names the target of make which builds it."""
     headers = {**page_headers(PAGE_POLICY), "Cache-Control": "no-store"}
-    return HTMLResponse(_NOT_BUILT_HTML.format(what=what, target=target), 503, headers)
+    return HTMLResponse(NOT_BUILT_HTML.format(what=what, target=target), 503, headers)
 
 
 @cache

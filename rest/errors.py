@@ -352,13 +352,13 @@ def render_errors_page() -> str:
     return f"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark"><title>Errors of the Floorgate API</title>
-<h1>Errors</h1>
+<main><h1>Errors</h1>
 <p>Each error of the API has a <code>code</code>, which does not change; its <code>message</code>
 may. To the operator of the service, name its <code>request_id</code>. All requests are safe to
 repeat. <a href="/v1/openapi">API reference</a>
 <dl>
 {items}
-</dl></html>
+</dl></main></html>
 """
 
 

@@ -29,7 +29,7 @@ from gateway.graphql.streams import (
     accepts_event_stream,
 )
 from gateway.metrics import OTHER
-from gateway.public_endpoints import graphiql_response
+from gateway.public_endpoints import page_response
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from resolvers.request.errors import LateFieldError, LimitExceededError
@@ -84,7 +84,7 @@ class GraphQLEndpoint:
     async def __call__(self, request: Request) -> ASGIApp:
         """Answer a request. Every error is a GraphQL response with `extensions.code`."""
         if request.method != "POST" and accepts_html(request.headers.get("accept", "")):
-            return graphiql_response()
+            return page_response("graphiql")
         request.scope[SCOPE_COUNTED_AS] = OTHER
         accept = fields_of(request.scope).get(b"accept", b"").decode("latin-1")
         accepted = negotiate_media_type(accept)

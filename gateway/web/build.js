@@ -6,6 +6,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 
 const ASSETS = 'dist/assets'
+const VUE_FLAGS = { __VUE_OPTIONS_API__: 'true', __VUE_PROD_DEVTOOLS__: 'false', __VUE_PROD_HYDRATION_MISMATCH_DETAILS__: 'false' }
 const SHARED = {
   bundle: true,
   minify: true,
@@ -15,7 +16,7 @@ const SHARED = {
   chunkNames: 'chunk-[hash]',
   assetNames: '[name]-[hash]',
   target: 'es2022',
-  define: { 'process.env.NODE_ENV': '"production"' },
+  define: { 'process.env.NODE_ENV': '"production"', ...VUE_FLAGS },
   legalComments: 'linked',
   logLevel: 'warning',
 }

@@ -4,7 +4,6 @@ import './nonce.js'
 import './workers.js'
 import 'graphiql/style.css'
 import '@graphiql/plugin-explorer/style.css'
-import './accessible_tabs.js'
 import './bar.css'
 import './graphiql.css'
 import { explorerPlugin } from '@graphiql/plugin-explorer'
@@ -13,12 +12,32 @@ import { useGraphiQL, useGraphiQLActions } from '@graphiql/react'
 import { GraphiQL } from 'graphiql'
 import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
 import { createRoot } from 'react-dom/client'
+import { keepAccessible, without } from './accessible.js'
 import { fetcher } from './call.js'
 import { codeExport } from './code_export.js'
 import { takeFromFragment } from './fragment.js'
 import { ResponseBar } from './response_bar.js'
 import { session, subscribe } from './session.js'
 import { loadSamples, TASK_TABS } from './tasks.js'
+
+const REPAIRS = [
+  // Each tab is a control with two buttons in it: they become a list of buttons, of which one is current.
+  ['.graphiql-tabs[role]', without('role')],
+  ['.graphiql-tab[role]', without('role')],
+  ['.graphiql-tab[aria-selected]', showCurrent],
+  ['.graphiql-history-item-label[aria-label]', without('aria-label')], // it has a text
+  ['.graphiql-explorer-root :is(input, select):not([aria-label])', nameAfterArgument],
+]
+
+function showCurrent(tab) {
+  const isCurrent = tab.getAttribute('aria-selected')
+  tab.removeAttribute('aria-selected')
+  tab.querySelector('.graphiql-tab-button')?.setAttribute('aria-current', isCurrent)
+}
+
+function nameAfterArgument(field) {
+  field.setAttribute('aria-label', field.closest('[data-arg-name]')?.dataset.argName ?? (field.placeholder || 'Kind of operation'))
+}
 
 const PLUGINS = [HISTORY_PLUGIN, explorerPlugin({ showAttribution: false }), codeExport]
 
@@ -110,4 +129,5 @@ function Page() {
   )
 }
 
+keepAccessible(document.getElementById('page'), REPAIRS)
 createRoot(document.getElementById('page')).render(<Page />)

@@ -1,112 +1,112 @@
-// The interactive API reference, drawn by Swagger UI from the gateway's own description.
+// The interactive API reference, drawn by Scalar from the gateway's own description.
 
-import 'swagger-ui-dist/swagger-ui.css'
+import './no_eval.js'
+import './nonce.js'
+import '@scalar/api-reference/style.css'
 import './bar.css'
-import SwaggerUI from 'swagger-ui-dist/swagger-ui-es-bundle.js'
+import './reference.css'
+import { AVAILABLE_CLIENTS } from '@scalar/types/snippetz'
+import { h } from 'vue'
+import { keepAccessible, withAttribute, without } from './accessible.js'
+import { addCodeSamples } from './code_samples.js'
 import { fetchExplanation, showExplanation } from './explain.js'
 import { judgeKey, session, subscribe } from './session.js'
 
 const page = document.getElementById('page')
 const DESCRIPTION = new URL('openapi.json', location.href)
+const loadScalar = import('@scalar/api-reference') // evaluated after the modules above
+const REPAIRS = [
+  ['button[role=none]', without('role')],
+  ['[role=combobox]:not([aria-expanded])', withAttribute('aria-expanded', 'false')],
+  ['.cm-content:not([aria-label])', withAttribute('aria-label', 'Body')],
+  ['.cm-scroller:not([tabindex="0"])', withAttribute('tabindex', '0')],
+  ['button[aria-label="Copy code"][aria-controls]', without('aria-controls')], // it names no element
+  ['.t-doc__header:not([role])', withAttribute('role', 'navigation')], // on a phone; the page has a header
+  ['.t-doc__header > header:not([role])', withAttribute('role', 'none')],
+  ['.t-doc__header:not([aria-label])', withAttribute('aria-label', 'Operations')],
+]
+const CURL = { targetKey: 'shell', clientKey: 'curl' }
 
-/** The description with its servers at this page's own origin, the only one the page may call. */
-function atThisOrigin(description) {
-  const paths = (description.servers ?? [{ url: '/' }]).map(
-    ({ url }) => new URL(url, DESCRIPTION).pathname,
-  )
-  return {
-    ...description,
-    servers: [...new Set(paths)].map((path) => ({ url: location.origin + path.replace(/\/$/, '') })),
-  }
+/** The servers of the description at this page's own origin, the only one the page may call. */
+function serversHere({ servers = [{ url: '/' }] }) {
+  const paths = servers.map(({ url }) => new URL(url, DESCRIPTION).pathname.replace(/\/$/, ''))
+  return [...new Set(paths)].map((path) => ({ url: location.origin + path }))
 }
 
-/** The description with XML bodies as text: Swagger UI would offer files only, and no example. */
-function withXmlAsText({ paths, ...description }) {
+/** The schemes that send the key in a header: one place for it is enough. */
+function keyHeaders({ components }) {
+  const schemes = Object.entries(components?.securitySchemes ?? {})
+  return schemes.filter(([, { type, in: place }]) => type === 'apiKey' && place === 'header').map(([name]) => name)
+}
+
+let tried = null
+
+async function explainTried() {
+  const { url, method, headers } = tried
+  const body = await tried.clone().text()
+  showExplanation(await fetchExplanation(url, { method, headers: Object.fromEntries(headers), ...(body && { body }) }))
+}
+
+/** Sends the key of the page; above each response: how the service carries the request out. */
+const tryPlugin = () => ({
+  name: 'floorgate',
+  extensions: [],
+  apiClientPlugins: [
+    {
+      hooks: {
+        requestBuilt: ({ request }) => void (tried = request.clone()),
+        responseReceived: async ({ response }) =>
+          judgeKey(response, response.ok ? '' : (await response.json().catch(() => ({}))).message),
+      },
+      components: {
+        response: {
+          component: () => h('button', { type: 'button', class: 'explanation-button', onClick: explainTried }, 'Explain'),
+        },
+      },
+    },
+  ],
+})
+
+/** Examples of optional parameters are not sent, and not in samples, until their boxes are ticked. */
+function withUntickedOptions({ paths, components, ...description }) {
+  const untick = (parameter) => {
+    const value = parameter.example ?? parameter.schema?.default
+    if (parameter.required || value === undefined) return parameter
+    const { example, ...rest } = parameter
+    return { ...rest, examples: { example: { value, 'x-disabled': true } } }
+  }
   const shown = structuredClone(paths)
   for (const operations of Object.values(shown)) {
-    for (const { requestBody } of Object.values(operations)) {
-      for (const [mediaType, content] of Object.entries(requestBody?.content ?? {})) {
-        if (mediaType.endsWith('+xml')) content.schema = { type: 'string' }
-      }
-    }
+    for (const operation of Object.values(operations)) operation.parameters = operation.parameters?.map(untick)
   }
-  return { ...description, paths: shown }
+  const parameters = Object.entries(components.parameters ?? {}).map(([name, parameter]) => [name, untick(parameter)])
+  return { ...description, paths: shown, components: { ...components, parameters: Object.fromEntries(parameters) } }
 }
 
-/** Follow the system's choice of dark or light, as GraphiQL does. */
-function followColorScheme() {
-  const dark = matchMedia('(prefers-color-scheme: dark)')
-  const apply = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
-  dark.addEventListener('change', apply)
-  apply()
-}
-
-function keySchemes({ components }) {
-  const schemes = Object.entries(components?.securitySchemes ?? {})
-  return schemes.filter(([, { type, in: place }]) => type === 'apiKey' && place === 'header')
-}
-
-function authorize(ui, names) {
-  const { key } = session()
-  for (const name of names) {
-    if (key) ui.preauthorizeApiKey(name, key)
-    else if (ui.authSelectors.authorized().has(name)) ui.authActions.logout([name])
-  }
-}
-
-/** The key has one place, the field at the top; the style sheet hides Swagger UI's other one. */
-const withoutPadlocks = { wrapComponents: { authorizeOperationBtn: () => () => null } }
-
-/** Links inside buttons cannot be used with a keyboard; addresses with an anchor still work. */
-const withoutNestedLinks = { wrapComponents: { DeepLink: () => ({ text }) => text } }
-
-/** Swagger UI makes XML examples from schemas; ours are given whole. */
-const withXmlExamples = {
-  afterLoad({ fn }) {
-    const make = fn.getSampleSchema
-    fn.getSampleSchema = (schema, mediaType, config, example) =>
-      mediaType?.endsWith('+xml') && typeof example === 'string' ? example : make(schema, mediaType, config, example)
-  },
-}
-
-async function explain({ url, method, headers, body }) {
-  showExplanation(await fetchExplanation(url, { method, headers, body }))
-}
-
-/** Below each response: how the service carries out the request that was executed last. */
-const withExplanations = {
-  wrapComponents: {
-    // JSX would make elements of another React than Swagger UI's.
-    liveResponse: (LiveResponse, { React: { createElement, Fragment } }) => (props) => {
-      const request = () => props.specSelectors.mutatedRequestFor(props.path, props.method).toJS()
-      const button = { type: 'button', className: 'explanation-button', onClick: () => explain(request()) }
-      return createElement(Fragment, null, createElement(LiveResponse, props), createElement('button', button, 'Explain'))
+function configure(description) {
+  const names = keyHeaders(description)
+  return {
+    content: withUntickedOptions(description),
+    servers: serversHere(description),
+    authentication: {
+      preferredSecurityScheme: names[0],
+      securitySchemes: Object.fromEntries(names.map((name) => [name, { value: session().key }])),
     },
-  },
-}
-
-function judge(response) {
-  judgeKey(response, response.body?.message)
-  return response
-}
-
-function draw(description) {
-  const names = keySchemes(description).map(([name]) => name)
-  const domNode = document.createElement('div')
-  page.replaceChildren(domNode)
-  const ui = SwaggerUI({
-    domNode,
-    spec: withXmlAsText(atThisOrigin(description)),
-    deepLinking: true,
-    displayRequestDuration: true,
-    filter: true,
-    plugins: [withoutPadlocks, withoutNestedLinks, withXmlExamples, withExplanations],
-    responseInterceptor: judge,
-    tryItOutEnabled: true,
-    validatorUrl: null,
-    onComplete: () => authorize(ui, names),
-  })
-  return () => authorize(ui, names)
+    plugins: [tryPlugin],
+    hiddenClients: AVAILABLE_CLIENTS.filter((client) => client !== Object.values(CURL).join('/')),
+    defaultHttpClient: CURL,
+    generateTagSlug: ({ name }) => name.replaceAll(' ', '-'),
+    generateOperationSlug: ({ operationId }) => operationId,
+    redirect: (hash) => hash.startsWith('#/') ? decodeURIComponent(hash).replace('#/', '#tag/').replaceAll(' ', '-') : null,
+    modelsSectionLabel: 'Schemas',
+    documentDownloadType: 'none', // the bar has links to both
+    withDefaultFonts: false,
+    telemetry: false,
+    showDeveloperTools: 'never',
+    hideClientButton: true,
+    agent: { disabled: true },
+    mcp: { disabled: true },
+  }
 }
 
 /** The description as JSON text: with a valid key it has the operator's own endpoints, too. */
@@ -119,23 +119,34 @@ async function load(key) {
 }
 
 let drawn = ''
-let authorizeAgain = () => {}
+let reference = null
+
+function remove() {
+  reference?.destroy()
+  reference = null
+  page.replaceChildren()
+}
 
 /** Draws the description that the key gets, again only if it differs: that would close all. */
 async function show() {
   const { key } = session()
   try {
-    const text = await load(key)
+    const [{ createApiReference }, text] = await Promise.all([loadScalar, load(key)])
     if (key !== session().key) return // another one was typed meanwhile
-    if (text !== drawn) authorizeAgain = draw(JSON.parse(text))
-    else authorizeAgain()
+    const description = JSON.parse(text)
+    addCodeSamples(description)
+    const configuration = configure(description)
+    if (text === drawn) return reference.updateConfiguration(configuration)
+    remove()
+    reference = createApiReference(page, configuration)
     drawn = text
   } catch (error) {
+    remove()
     drawn = ''
     page.textContent = `The description could not be read: ${error.message}.`
   }
 }
 
-followColorScheme()
+keepAccessible(document.body, REPAIRS)
 subscribe(show)
 show()

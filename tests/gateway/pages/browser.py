@@ -122,7 +122,7 @@ needs_browser = pytest.mark.skipif(
 
 
 def type_key(page: Page, key: str) -> None:
-    field = page.get_by_label("API key")
+    field = page.get_by_role("textbox", name="API key")
     field.fill(key)
     field.press("Enter")
 
@@ -153,24 +153,24 @@ def expect_key_state(seen: Visit, text: str) -> None:
     expect(seen.page.locator("#key-state")).to_have_text(text)
 
 
-def open_reference(seen: Visit) -> None:
-    """Open the API reference and wait until its list of units is there."""
-    seen.page.goto(f"{seen.base_url}/v1/openapi")
-    expect(seen.page).to_have_title("Floorgate · API reference")
-    expect(_units_operation(seen)).to_be_visible()
+def open_reference(seen: Visit, operation: str = "Units/listUnits") -> Locator:
+    """Open the API reference at an operation, and wait until it is drawn."""
+    seen.page.goto(f"{seen.base_url}/v1/openapi#/{operation}")
+    return find_operation(seen.page, operation.split("/")[1])
 
 
-def try_units(seen: Visit) -> Locator:
-    """Expand the list of units and execute it."""
-    operation = _units_operation(seen)
-    operation.locator("button.opblock-summary-control").click()
-    operation.get_by_role("button", name="Execute").click()
+def find_operation(page: Page, operation_id: str) -> Locator:
+    operation = page.locator(f"section[id$='/{operation_id}']")
+    expect(operation.get_by_role("button", name="Test Request")).to_be_visible()
     return operation
 
 
-def _units_operation(seen: Visit) -> Locator:
-    in_list = seen.page.locator('[data-path="/v1/units"]')
-    return seen.page.locator(".opblock-get").filter(has=in_list)
+def try_operation(operation: Locator) -> Locator:
+    """Open the dialog that sends the operation's request, and send it."""
+    operation.get_by_role("button", name="Test Request").press("Enter")
+    dialog = operation.page.get_by_role("dialog", name="API Client")
+    dialog.locator("[data-addressbar-action=send]:visible").press("Enter")
+    return dialog
 
 
 MAP = "alder-court-floor-plates"
