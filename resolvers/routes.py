@@ -47,6 +47,10 @@ NearestLimit: TypeAlias = Annotated[
 ]
 
 
+Position = NewType("Position", list[float])
+"""A scalar: as a list, it would make the type of polygons deeper than introspection asks for."""
+
+
 @dataclass(frozen=True, slots=True)
 class RouteLeg:
     """A walk on one floor along a line, or a passage by one connector."""
@@ -244,7 +248,7 @@ def _to_leg(leg: "Leg", scale: float) -> RouteLeg:
     )
 
 
-async def draw_route(parent: strawberry.Parent[Route], info: Info) -> list[list[list[float]]]:
+async def draw_route(parent: strawberry.Parent[Route], info: Info) -> list[list[Position]]:
     """Draw the route as people walk: clear of walls, with rounded bends.
 
     There is a line of x, y in the map's own coordinates for each of `legs`; a passage has none.
@@ -505,10 +509,6 @@ class NearUnit:
     unit: Unit
     distance: Annotated[float, "In feet."]
     time: Annotated[float, "In seconds."]
-
-
-Position = NewType("Position", list[float])
-"""A scalar: as a list, it would make the type of polygons deeper than introspection asks for."""
 
 
 @dataclass(frozen=True, slots=True)

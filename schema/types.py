@@ -369,7 +369,9 @@ class Route:
     feet: float
     seconds: float
     legs: list[RouteLeg]  # type: ignore[valid-type]
-    lines = resolver_field(resolvers.routes.draw_route, list[list[list[float]]], cost=LINES_COST)
+    lines = resolver_field(
+        resolvers.routes.draw_route, list[list[resolvers.routes.Position]], cost=LINES_COST
+    )
     steps = resolver_field(resolvers.routes.list_steps_of_route, "list[RouteStep]", cost=STEPS_COST)
 
 
