@@ -14,8 +14,10 @@ from setuptools.command.sdist import sdist
 ROOT = Path(__file__).resolve().parent
 FILES = (
     *("*.md", "LICENSE", "Dockerfile", "docker-compose.yml"),
-    *("docs/**/*", "samples/**/*", "clients/dist/*"),
-    *("clients/*/README.md", "clients/examples/**/*", "clients/python/examples/*"),
+    *("docs/**/*", "samples/**/*", "clients/dist/*", "clients/examples/*/*"),
+    # With these, operators generate the libraries for endpoints of their own.
+    *("clients/generate.py", "clients/templates/*", "clients/python/**/*"),
+    *("clients/typescript/*", "clients/typescript/src/*", "clients/map/README.md"),
     *("schema/schema.graphql", "storage/bundles/bundle.schema.json"),
 )
 LEFT_OUT = {"CONTRIBUTING.md", "node_modules", "__pycache__"}

@@ -225,7 +225,6 @@ def test_a_key_without_permissions_shows_the_map_and_no_more(examples: Examples)
     [
         ({"key": "fgk_wrong"}, "Invalid authentication credentials"),
         ({"key": ""}, "An API key is needed to show a map"),
-        ({"url": "https://127.0.0.1:1"}, "The service cannot be reached"),
     ],
 )
 def test_people_are_told_why_there_is_no_map(
@@ -233,6 +232,12 @@ def test_people_are_told_why_there_is_no_map(
 ) -> None:
     examples.open("plain.html", **changes)
     expect(examples.page.locator(".notice")).to_contain_text(message)
+
+
+def test_people_are_told_that_the_service_cannot_be_reached(explorer: Explorer) -> None:
+    script = "document.querySelector('floorgate-map').url = 'https://127.0.0.1:1'"
+    explorer.page.evaluate(script)
+    expect(explorer.page.locator(".notice")).to_contain_text("The service cannot be reached")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
