@@ -353,7 +353,7 @@ def test_the_reference_has_own_endpoints_in_their_group_for_a_valid_key(
     seen: browser.Visit, demo: DemoService, flats: str
 ) -> None:
     browser.open_reference(seen)
-    group = seen.page.get_by_role("navigation").get_by_text("Custom endpoints: Units")
+    group = seen.page.get_by_role("complementary").get_by_text("Custom endpoints: Units")
     browser.type_key(seen.page, "wrong")
     browser.expect_key_state(seen, "Invalid authentication credentials")
     expect(group).to_have_count(0)
