@@ -61,12 +61,13 @@ async function bundleWorkers() {
   )
 }
 
-async function bundlePages(workers) {
+/** Bundle pages and the icon; `splitting` puts what they share, and what is loaded later, into files of its own. */
+async function bundlePages(workers, pages, splitting) {
   const { metafile } = await build({
     ...SHARED,
-    entryPoints: [...Object.keys(PAGES).map((page) => `${page}.js`), ICON],
+    entryPoints: [...pages.map((page) => `${page}.js`), ICON],
     format: 'esm',
-    splitting: true,
+    splitting,
     jsx: 'automatic',
     loader: { '.js': 'jsx', '.svg': 'copy', '.graphql': 'text' },
     define: { ...SHARED.define, WORKERS: JSON.stringify(workers) },
@@ -97,5 +98,7 @@ async function writePages(built) {
 
 await rm('dist', { recursive: true, force: true })
 await mkdir(ASSETS, { recursive: true })
-const pages = await bundlePages(await bundleWorkers())
-await writePages(pages)
+const workers = await bundleWorkers()
+const [phonePages, deskPages] = [['maps'], Object.keys(PAGES).filter((page) => page !== 'maps')]
+// Over a phone's connection, one file is there sooner than several.
+await writePages({ ...(await bundlePages(workers, phonePages, false)), ...(await bundlePages(workers, deskPages, true)) })

@@ -69,17 +69,17 @@ export const elementStyles = css`
   /* On a phone, everything is in a sheet at the bottom, in reach of a thumb; the map stays in sight above. */
   @container (width < 640px) {
     .sheet { --full: calc(100cqh - 60px); position: absolute; z-index: 3; inset: auto 0 0; display: flex; flex-direction: column; padding-bottom: env(safe-area-inset-bottom); border-radius: 14px 14px 0 0; background: var(--floorgate-surface); box-shadow: var(--floorgate-shadow); transition: height 0.2s; }
-    .sheet[data-height] { height: var(--height); }
+    .sheet:has(> .panel:not([hidden])) { height: var(--height); }
     .sheet[data-height='peek']:not([data-dragged]) { --height: min(112px, var(--full)); }
     .sheet[data-height='half']:not([data-dragged]) { --height: min(max(112px, 46cqh), var(--full)); }
     .sheet[data-height='full']:not([data-dragged]) { --height: var(--full); }
     .sheet[data-dragged] { transition: none; }
-    .handle { position: relative; display: block; flex: none; width: 100%; min-height: 24px; padding: 0; border: 0; border-radius: 14px 14px 0 0; background: none; }
+    .sheet:has(> .panel:not([hidden])) .handle { position: relative; display: block; flex: none; width: 100%; min-height: 24px; padding: 0; border: 0; border-radius: 14px 14px 0 0; background: none; }
     .handle::after { content: ''; position: absolute; inset: -20px 0 0; } /* for thumbs */
     .handle::before { content: ''; display: block; width: 40px; height: 5px; margin: 4px auto; border-radius: 3px; background: var(--floorgate-quiet); }
     .grip { touch-action: none; }
     .top { position: static; width: auto; padding: 10px 12px; }
-    .sheet[data-height] .top { display: none; }
+    .sheet:has(> .panel:not([hidden])) .top { display: none; }
     .panel { position: static; flex: 1; width: auto; max-height: none; min-height: 0; padding: 0 16px 14px; border: 0; background: none; box-shadow: none; }
     .right { inset: auto 12px calc(100% + 12px) auto; }
     .title { inset: 8px auto auto 8px; max-width: calc(100% - 16px); padding: 4px 10px; }

@@ -297,7 +297,7 @@ export class FloorgateMap extends StateElement {
     // On a desk, the sheet has no box of its own.
     if (sheet?.height) {
       // In full height, it shows what is seen beside half of it.
-      const pixels = this.#explorer.panel ? Math.min(this.#sheet.pixels(), this.#sheet.pixels('half')) : sheet.height
+      const pixels = panel?.height ? Math.min(this.#sheet.pixels(), this.#sheet.pixels('half')) : sheet.height
       return { top: 56, right: 68, bottom: pixels + 12, left: 12 }
     }
     return { top: 64, right: 68, bottom: 12, left: panel?.width ? panel.width + 24 : 12 }

@@ -100,6 +100,7 @@ def test_routes_without_keys_have_slots_of_their_own() -> None:
         "/v1/openapi",
         "/v1/bundle.schema.json",
         "/pages/chunk.js",
+        "/clients/floorgate-map.js",
     ]
     keyless = [scope(path=path) for path in paths * MAX_KEYLESS_IN_FLIGHT]
     decisions = admit_all(admission, keyless)

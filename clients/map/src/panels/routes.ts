@@ -13,15 +13,19 @@ import { chips, nearestPanel, reachPanel } from './nearest.js'
 import { explain, noRoute } from './no_route.js'
 import { type End, failureOf, floorName, length, nameWaypoint, type RoutesView, time, waypointOf } from './routes_view.js'
 
-/** Everything about routes; nothing if the key may not ask for them, or while that is unknown. */
+/** Everything about routes; nothing if the key may not ask for them. */
 export function routesPanel(view: RoutesView): TemplateResult | typeof nothing {
   const { availability } = view.finder
   if (availability.error !== undefined) return html`<section class="routes">${failureOf(view, availability)}</section>`
-  if (!availability.value?.allowed) return nothing
-  const { reason } = availability.value
+  // While that is asked, what needs no answer is shown: most keys may ask.
+  if (!(availability.isBusy || availability.value?.allowed)) return nothing
+  const reason = availability.value?.reason
   if (reason) return html`<section class="routes">${head(view)}<p>${explain(view, reason)}</p></section>`
+  // What is below the suggestions waits for them, so that nothing moves under a thumb.
+  const isComplete = view.state.to || (view.index && !availability.isBusy && !view.finder.nearest.isBusy)
   return html`<section class="routes">
-    ${head(view)} ${form(view)} ${view.state.to ? nothing : chips(view)} ${fold(view)} ${result(view)} ${nearestPanel(view)} ${reachPanel(view)}
+    ${head(view)} ${form(view)}
+    ${isComplete ? html`${view.state.to ? nothing : chips(view)} ${fold(view)} ${result(view)} ${nearestPanel(view)} ${reachPanel(view)}` : nothing}
   </section>`
 }
 
@@ -46,7 +50,8 @@ function head(view: RoutesView): TemplateResult {
 
 function hereText(view: RoutesView, here: Waypoint): string | typeof nothing {
   const { texts, index, state } = view
-  if (!index || (state.to && (state.from ?? view.start))) return nothing
+  if (state.to && view.start) return nothing
+  if (!index) return texts.here
   return view.isLost ? texts.hereUnknown : fill(texts.hereIs, { name: nameWaypoint(view, here) })
 }
 
