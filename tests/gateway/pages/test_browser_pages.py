@@ -266,6 +266,7 @@ def test_the_reference_tries_an_operation_with_the_key_of_the_page(
     operation = browser.open_reference(seen)
     for key, status in (("wrong", "403"), (demo.key, "200 OK")):
         browser.type_key(seen.page, key)
+        expect(operation.locator(".request-card")).to_contain_text(key)
         dialog = browser.try_operation(operation)
         expect(dialog.get_by_role("region", name="Response")).to_contain_text(status)
         seen.page.keyboard.press("Escape")
