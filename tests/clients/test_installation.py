@@ -1,6 +1,9 @@
 """The packages as a service has them: built alike each time, installed from it, and loaded."""
 
+import json
+import os
 import re
+import subprocess
 from html import unescape
 from pathlib import Path
 from typing import Literal
@@ -13,8 +16,9 @@ from clients import build
 from clients.generate import REVISION
 from rest.openapi.description import RELEASE_DATE
 from tests.clients.conftest import Site
-from tests.clients.environment import install, run, trust_of
+from tests.clients.environment import CLIENTS, install, run, trust_of
 from tests.doc_pages import ROOT
+from tests.docs.pages import find_blocks
 from tests.gateway.pages import browser
 from tests.gateway.pages.test_accessibility import AXE, TOOLS, problems
 from tests.rest import packages
@@ -23,20 +27,53 @@ pytestmark = pytest.mark.xdist_group("map")
 
 slow = pytest.mark.slow
 VERSION = f"1.{RELEASE_DATE}.{REVISION}"
-PYTHON_PROGRAM = """import sys
-from importlib.metadata import version
+GROUP = "views-and-features"
+ASSIGNMENT = {
+    "group_id": GROUP,
+    "attribute_id": "views-and-features-balcony",
+    "asset_id": "alder-court",
+    "unit_id": "ugwo2tfiznm",
+}
 
-from floorgate_client import Floorgate
 
-with Floorgate(*sys.argv[1:]) as client:
-    print(version("floorgate-client"))
-"""
-NODE_PROGRAM = """import { readFileSync } from 'node:fs'
-import * as client from '@floorgate/client'
+def read_program(package: str, language: str, site: Site) -> str:
+    """The program that the guide of a package begins with, for this service."""
+    blocks = find_blocks((CLIENTS / package / "README.md").read_text())
+    [program] = [each.text for each in blocks if each.language == language]
+    assert len([line for line in program.splitlines() if line]) <= 14
+    return program.replace("https://floorgate.example", site.demo.url)
 
-const { version } = JSON.parse(readFileSync('node_modules/@floorgate/client/package.json'))
-console.log(version, typeof client.FloorgateError)
-"""
+
+def check_program(site: Site, command: list[str], folder: Path, **variables: str) -> None:
+    """Run a program that lists units with their attributes and follows changes; make a change."""
+    environment = {
+        **os.environ,
+        "FLOORGATE_KEY": site.demo.key,
+        "SSL_CERT_FILE": str(site.demo.certificate),
+        "NODE_EXTRA_CA_CERTS": str(site.demo.certificate),
+        "PYTHONUNBUFFERED": "1",
+        **variables,
+    }
+    headers = {"API-Key": site.demo.key, "Experimental-Flags": "unit-attributes-resource"}
+    path = f"{site.demo.url}/v1/units/attribute-groups/{GROUP}/assignments"
+    with (
+        httpx.Client(headers=headers, verify=trust_of(site.demo)) as service,
+        subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
+        ) as program,
+    ):
+        try:
+            lines = iter(program.stdout or ())
+            listed = [next(lines).split() for _ in range(86)]
+            assert ["ugwo2tfiznm", "101"] in listed
+            assert any(line.startswith("ugwo2tfiznm apartment-type-") for line in lines)
+            service.post(f"{path}/remove", json={"data": [ASSIGNMENT]}).raise_for_status()
+            service.put(path, json={"data": [ASSIGNMENT]}).raise_for_status()
+            record = f"{GROUP}/ugwo2tfiznm/{ASSIGNMENT['attribute_id']}"
+            assert any(line == f"created attribute_assignments {record}\n" for line in lines)
+            service.post(f"{path}/remove", json={"data": [ASSIGNMENT]}).raise_for_status()
+        finally:
+            program.kill()
 
 
 def read_commands(site: Site) -> list[str]:
@@ -79,9 +116,10 @@ def test_pip_installs_the_client_from_a_service_with_its_own_certificate(
     given = command.replace("cert.pem", str(site.demo.certificate)).split()
     # What it depends on is there already, so that the test needs no other index.
     environment.pip(*given[1:], "--no-deps", "--force-reinstall")
-    (tmp_path / "program.py").write_text(PYTHON_PROGRAM)
-    printed = run(environment.python, "program.py", site.demo.url, site.demo.key, cwd=tmp_path)
-    assert printed.strip() == VERSION
+    found = "from importlib.metadata import version; print(version('floorgate-client'))"
+    assert run(environment.python, "-c", found, cwd=tmp_path).strip() == VERSION
+    program = read_program("python", "python", site)
+    check_program(site, [str(environment.python), "-c", program], tmp_path)
 
 
 @slow
@@ -91,11 +129,14 @@ def test_npm_installs_the_client_from_a_service_with_its_own_certificate(
 ) -> None:
     npm = packages.Packages(packages.install(TOOLS).node_directory, tmp_path)
     (tmp_path / "package.json").write_text('{"private": true, "type": "module"}')
-    (tmp_path / "program.js").write_text(NODE_PROGRAM)
+    (tmp_path / "program.mts").write_text(read_program("typescript", "ts", site))
     url = f"{site.demo.url}/clients/floorgate-client.tgz"
     # With this option, no other certificates are trusted: the client needs no other package.
     npm.run(*packages.npm(), "install", "--no-audit", f"--cafile={site.demo.certificate}", url)
-    assert npm.run("node", "program.js").strip() == f"{VERSION} function"
+    installed = tmp_path / "node_modules" / "@floorgate" / "client" / "package.json"
+    assert json.loads(installed.read_text())["version"] == VERSION
+    node = str(npm.node_directory / "node")  # it leaves the types out
+    check_program(site, [node, "program.mts"], tmp_path)
 
 
 @slow
