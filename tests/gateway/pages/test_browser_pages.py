@@ -364,7 +364,7 @@ def test_the_reference_has_own_endpoints_in_their_group_for_a_valid_key(
     expect(group.first).to_be_visible()
     browser.expect_key_state(seen, "Key accepted")
     seen.page.goto("about:blank")
-    own = browser.open_reference(seen, "Custom%20endpoints%3A%20Units/Flats")
+    own = browser.open_reference(seen, "Custom%20endpoints%3A%20Units/flats")
     # Texts of operators are Markdown without HTML, and plain texts elsewhere.
     expect(own.locator("strong").get_by_text("Bold.")).to_be_visible()
     expect(own).to_contain_text("<img src=x")
