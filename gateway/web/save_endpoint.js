@@ -133,7 +133,7 @@ function Editor({ operation, schema, variables }) {
       </div>
       <div role="status" aria-busy={answer.document !== document}>
         {endpoint && <p className={isSaved ? 'good' : ''}>{isSaved ? `Saved. ${endpoint.name} answers on every gateway within a second.` : `${endpoint.name} ${effect}.`}</p>}
-        {isSaved && <a href={`v1/openapi#/${encodeURIComponent(endpoint.openapi.tags[0])}/${endpoint.openapi.operationId}`} target="_blank">Show it in the API reference</a>}
+        {isSaved && <a href={`v1/openapi#/${encodeURIComponent(endpoint.openapi.tags[0])}/${endpoint.openapi.operationId}`} target="_blank" rel="opener">Show it in the API reference</a>}
         {breaking.length > 0 && <p>This breaks callers:</p>}
         <ul className="bad">{[...breaking, ...faults].map((text) => <Fault key={text} text={text} lines={answer.document.split('\n')} />)}</ul>
         {HELP[code] && <p>{HELP[code]}</p>}

@@ -103,7 +103,10 @@ def test_the_operation_on_screen_is_an_endpoint_and_a_later_version_may_not_brea
     assert "Other" not in operation and "\n\n# A place, without its tags." in operation
     save_button(dialog).press("Enter")
     expect(dialog).to_contain_text("Saved. MapAmenities answers on every gateway")
-    expect(dialog.get_by_role("link", name="Show it in the API reference")).to_be_visible()
+    with seen.page.expect_popup() as opened:
+        dialog.get_by_role("link", name="Show it in the API reference").click()
+    browser.find_operation(opened.value, "mapAmenities")  # with the key, which the tab hands on
+    opened.value.close()
     response = call(dialog, demo, reader)
     assert [*response["data"][0]] == ["id", "name", "updated_at", "floors"]
     assert response["data"] == json.loads(text_of(dialog, "Response"))["data"]
