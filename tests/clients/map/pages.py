@@ -143,7 +143,10 @@ def open_examples(site: Site) -> Iterator[Examples]:
 MAP = "alder-court-floor-plates"
 FLAGS = {"Experimental-Flags": "distances"}
 SOURCE = Path(__file__).with_name("routes_page.ts")
-HTML = '<!doctype html><html lang="en"><title>Routes</title><body><script src="page.js"></script>'
+HTML = (
+    '<!doctype html><html lang="en"><title>Routes</title>'
+    '<main><h1>Routes</h1></main><script src="page.js"></script>'
+)
 
 
 def build_page(directory: Path, source: Path) -> None:

@@ -69,4 +69,4 @@ customElements.define('floorgate-search', SearchField)
 customElements.define('routes-page', RoutesPage)
 const modules = { ...availability, ...measures, ...links, ...overlays, ...reach, ...routes, ...waypoints, ...why }
 Object.assign(window, { routes: { ...modules, ENGLISH, connectAs } })
-document.body.append(document.createElement('routes-page'))
+document.querySelector('main')!.append(document.createElement('routes-page'))

@@ -155,7 +155,8 @@ def test_a_wheelchair_route_from_an_apartment_to_the_gym(
 
 def test_attributes_are_a_link_and_events_tell_what_changes(examples: Examples) -> None:
     examples.open("plain.html")
-    script = """() => {
+    script = """async () => {
+      await customElements.whenDefined('floorgate-map')
       const map = document.querySelector('floorgate-map')
       map.setAttribute('unit', 'ugwo2tfiznm')
       map.setAttribute('theme', 'dark')
