@@ -153,10 +153,10 @@ def test_a_wheelchair_route_from_an_apartment_to_the_gym(
     assert examples.events("routefound")[-1]["mode"] == "wheelchair"
 
 
-def test_attributes_are_a_link_and_events_tell_what_changes(examples: Examples) -> None:
-    examples.open("plain.html")
-    script = """async () => {
-      await customElements.whenDefined('floorgate-map')
+def test_attributes_are_a_link_and_events_tell_what_changes(
+    examples: Examples, explorer: Explorer
+) -> None:
+    script = """() => {
       const map = document.querySelector('floorgate-map')
       map.setAttribute('unit', 'ugwo2tfiznm')
       map.setAttribute('theme', 'dark')
@@ -169,7 +169,6 @@ def test_attributes_are_a_link_and_events_tell_what_changes(examples: Examples) 
         "dark",
         ["lifts", "stairs"],
     )
-    explorer = Explorer(examples.page)
     expect(explorer.card.get_by_role("heading")).to_have_text("101")
     assert examples.events("statechange") == []  # only users fire it
     explorer.button("Close").click()
@@ -195,18 +194,17 @@ def test_the_place_of_a_person_is_marked_and_routes_start_there(examples: Exampl
 
 @pytest.mark.parametrize(("measure", "length"), [("feet", "170 ft"), ("metres", "51 m")])
 def test_lengths_are_in_the_measure_of_the_attribute(
-    examples: Examples, measure: str, length: str
+    explorer: Explorer, measure: str, length: str
 ) -> None:
-    examples.open("plain.html")
     script = """measure => {
       const map = document.querySelector('floorgate-map')
       const values = { measure, from: 'unit:ugwo2tfiznm', to: 'l4xusy2pgwt' }
       for (const [name, value] of Object.entries(values)) map.setAttribute(name, value)
     }"""
-    examples.page.evaluate(script, measure)
-    Explorer(examples.page).button("Routes").click()
-    expect(examples.page.get_by_text(f"{length} on foot")).to_be_visible()
-    step = examples.page.get_by_role("listitem").filter(has_text="Walk ").first
+    explorer.page.evaluate(script, measure)
+    explorer.button("Routes").click()
+    expect(explorer.page.get_by_text(f"{length} on foot")).to_be_visible()
+    step = explorer.page.get_by_role("listitem").filter(has_text="Walk ").first
     expect(step).to_contain_text(re.compile(rf"^Walk \d+ {length.split()[1]}\b"))
 
 
