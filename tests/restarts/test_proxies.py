@@ -141,8 +141,13 @@ def test_a_web_socket_is_passed_on(proxied: Proxied) -> None:
 
 
 def test_events_arrive_when_they_happen(proxied: Proxied) -> None:
-    query = {"query": "subscription { changes { operation } }"}
     accept = {"Accept": "text/event-stream"}
+    with proxied.client() as client:
+        # From a cursor: the stream may have begun only after the first change below.
+        cursor = client.post("/graphql", json={"query": "{ changes { cursor } }"}).json()["data"]
+        after = cursor["changes"]["cursor"]
+        text = "subscription ($after: String) { changes(after: $after) { operation } }"
+        query = {"query": text, "variables": {"after": after}}
     with (
         proxied.client() as client,
         client.stream("POST", "/graphql", json=query, headers=accept) as events,
