@@ -1,4 +1,4 @@
-"""What both clients do with each request: addresses, retries, reuse of responses, errors, pages."""
+"""The parts of a client that are written by hand: how it sends requests and reads lists."""
 
 import asyncio
 import os
@@ -91,7 +91,7 @@ def _key_of(request: httpx.Request) -> tuple[str, ...]:
 
 
 class _Core:
-    """What is the same with and without asyncio."""
+    """Holds the settings, builds requests and decides when to send them again."""
 
     _http: httpx.Client | httpx.AsyncClient
 
@@ -229,7 +229,7 @@ class Core(_Core):
         outcome: _Outcome | None = None
         while True:
             try:
-                step = next(exchange) if outcome is None else exchange.send(outcome)
+                step = exchange.send(outcome)
             except StopIteration as end:
                 response: httpx.Response = end.value
                 return response
@@ -277,7 +277,7 @@ class AsyncCore(_Core):
         outcome: _Outcome | None = None
         while True:
             try:
-                step = next(exchange) if outcome is None else exchange.send(outcome)
+                step = exchange.send(outcome)
             except StopIteration as end:
                 response: httpx.Response = end.value
                 return response
@@ -312,7 +312,7 @@ class AsyncResource:
 
 
 class _List(Generic[T]):
-    """What lists are with and without asyncio."""
+    """Knows how to ask for the pages of a list."""
 
     def __init__(
         self,
