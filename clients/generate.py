@@ -30,14 +30,14 @@ CONSTRAINTS = {
     *("minLength", "maxLength", "pattern", "minItems", "maxItems", "minimum", "maximum"),
     *("title", "contentMediaType", "examples"),
 }
-"""What the service checks: a library that did, too, would refuse what a later release allows."""
+"""The service checks them; a library that did, too, would refuse what a later release allows."""
 RESERVED = {
     *("arguments", "case", "catch", "const", "debugger", "default", "delete", "do", "enum"),
     *("eval", "export", "extends", "function", "implements", "interface", "let", "new", "null"),
     *("package", "private", "protected", "public", "static", "super", "switch", "this", "throw"),
     *("typeof", "var", "void", "drawing", "items", "members", "query", "response"),
 }
-"""What cannot name an argument in TypeScript, beside Python's keywords."""
+"""They cannot name an argument in TypeScript; Python's keywords cannot, either."""
 Json: TypeAlias = dict[str, Any]
 
 
@@ -49,7 +49,7 @@ class TypeWriter:
     """Writes the types of parameters and results in a language."""
 
     names: dict[str, str]
-    """By the type in JSON, and of enums, times and anything."""
+    """Maps a type in JSON, or `enum`, `time` or `any`, to its name in the language."""
     reference: str
     array: str
 
@@ -167,7 +167,7 @@ class Method:
 
     @property
     def path_parameters(self) -> list[Parameter]:
-        """Those of its path that the method takes."""
+        """Return those of its path that the method takes."""
         names = {*re.findall("{(.+?)}", self.path)} - {*self.bound}
         return [each for each in self.parameters if each.wire in names]
 
