@@ -62,9 +62,15 @@ a:not(.first a) { color: light-dark(#0f766e, #5eead4); }
 li span, .first span { display: block; }
 .first span { margin-top: 8px; }
 """
-_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+
+
+def _hash_source(style: str) -> str:
+    """Return what admits this style sheet in a content security policy."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()}'"
+
+
 PLAIN_POLICY: Final = (
-    f"default-src 'none'; style-src 'sha256-{_HASH}'; "
+    f"default-src 'none'; style-src {_hash_source(_STYLE)}; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 
@@ -209,8 +215,11 @@ def not_built_response(what: str, target: str) -> Response:
 
 @cache
 def _build_page(name: str) -> CachedResponse:
-    # The policy of these pages allows no nonce.
-    return _keep_page(_read_page(name).replace(NONCE, ""), PAGE_POLICY)
+    # The policy of these pages allows no nonce, but the style sheet that is in the page.
+    html = _read_page(name).replace(NONCE, "")
+    style = html.partition("<style>")[2].partition("</style>")[0]
+    policy = PAGE_POLICY.replace("style-src", f"style-src {_hash_source(style)}")
+    return _keep_page(html, policy)
 
 
 def _keep_page(html: str, policy: str, *headers: Header) -> CachedResponse:

@@ -32,6 +32,7 @@ const PAGES = {
   graphiql: { title: 'Floorgate · GraphiQL', root: '.', current: 'graphql' },
   reference: { title: 'Floorgate · API reference', root: '..', current: 'v1/openapi' },
 }
+const PHONE_PAGES = ['maps']
 const ICON = 'icon.svg'
 
 // GraphiQL's own style sheet already holds Monaco's; taking Monaco's again would double it.
@@ -86,11 +87,18 @@ function fill(template, values) {
   })
 }
 
+/** A phone page has its styles in it, so it is seen at once; those of the others are long. */
+async function styleOf(page, root, name) {
+  if (!PHONE_PAGES.includes(page)) return `<link rel="stylesheet" href="${root}/pages/${name}">`
+  return `<style>${(await readFile(`${ASSETS}/${name}`, 'utf8')).trim()}</style>`
+}
+
 async function writePages(built) {
   const template = await readFile('page.html', 'utf8')
   for (const [page, { title, root, current, tools = '' }] of Object.entries(PAGES)) {
     const body = await readFile(`${page}.html`, 'utf8')
-    const html = fill(template, { ...built[page], title, root, tools, body, icon: built[ICON].file })
+    const { file, style } = built[page]
+    const html = fill(template, { file, style: await styleOf(page, root, style), title, root, tools, body, icon: built[ICON].file })
     const marked = html.replace(`href="${root}/${current}"`, '$& aria-current="page"')
     await writeFile(`dist/${page}.html`, marked)
   }
@@ -99,6 +107,6 @@ async function writePages(built) {
 await rm('dist', { recursive: true, force: true })
 await mkdir(ASSETS, { recursive: true })
 const workers = await bundleWorkers()
-const [phonePages, deskPages] = [['maps'], Object.keys(PAGES).filter((page) => page !== 'maps')]
+const deskPages = Object.keys(PAGES).filter((page) => !PHONE_PAGES.includes(page))
 // Over a phone's connection, one file is there sooner than several.
-await writePages({ ...(await bundlePages(workers, phonePages, false)), ...(await bundlePages(workers, deskPages, true)) })
+await writePages({ ...(await bundlePages(workers, PHONE_PAGES, false)), ...(await bundlePages(workers, deskPages, true)) })

@@ -81,5 +81,9 @@ shareButton.addEventListener('click', () => openShare(BASE, explorer.state))
 explainButton.addEventListener('click', requests.open)
 addEventListener('popstate', () => draw(readAddress()))
 subscribe(useKey)
-draw(readAddress())
-useKey()
+// The text of the page is painted first, as making the explorer takes a phone a moment.
+new PerformanceObserver((_, observer) => {
+  observer.disconnect()
+  draw(readAddress())
+  useKey()
+}).observe({ type: 'paint', buffered: true })

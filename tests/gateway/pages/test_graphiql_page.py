@@ -226,7 +226,12 @@ def test_the_code_of_an_operation_runs(
 
 
 ROOT = Path(public_endpoints.__file__).parents[1]
-SHOWN_STATE = "document.querySelector('floorgate-map').state"
+
+
+def read_state(page: Page) -> dict[str, Any]:
+    """Return what the explorer shows, as soon as it is there."""
+    state: dict[str, Any] = page.locator("floorgate-map").evaluate("explorer => explorer.state")
+    return state
 
 
 @pytest.fixture
@@ -314,11 +319,11 @@ def test_a_link_shows_what_it_was_made_of(
     seen: browser.Visit, demo: DemoService, search: str, expected: dict[str, Any]
 ) -> None:
     seen.page.goto(f"{demo.url}/maps{search}")  # without a key nothing is read
-    state = seen.page.evaluate(SHOWN_STATE)
+    state = read_state(seen.page)
     assert {name: state.get(name) for name in expected} == expected
     change(seen, {})
     seen.page.reload()
-    assert seen.page.evaluate(SHOWN_STATE) == state
+    assert read_state(seen.page) == state
     assert seen.page.evaluate("history.length") == 2  # about:blank and this page
 
 
@@ -333,7 +338,7 @@ def test_the_back_button_goes_from_selection_to_selection(opened: browser.Visit)
     assert search == f"?map={MAP}&floor=alder-court-floor-3&unit={APARTMENT}&to=gym&theme=dark"
     page.go_back()
     page.wait_for_url("**theme=dark")
-    state = page.evaluate(SHOWN_STATE)
+    state = read_state(page)
     assert (state["unit"], state["floor"], state.get("to")) == (
         APARTMENT,
         "alder-court-floor-3",
@@ -341,11 +346,11 @@ def test_the_back_button_goes_from_selection_to_selection(opened: browser.Visit)
     )
     page.go_back()
     page.wait_for_url(f"**/maps?map={MAP}")
-    assert page.evaluate(SHOWN_STATE).get("unit") is None
+    assert read_state(page).get("unit") is None
     page.go_forward()
     page.go_forward()
     page.wait_for_url("**to=gym**")
-    assert page.evaluate(SHOWN_STATE)["to"] == {"location": "gym"}
+    assert read_state(page)["to"] == {"location": "gym"}
 
 
 @needs_browser
