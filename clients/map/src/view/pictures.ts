@@ -50,10 +50,12 @@ export class Pictures {
 
   /** Show something else; `at once` if what is shown until it is drawn would mislead. */
   setContent(content: Content, page: Box, atOnce: boolean): void {
+    // The overview has no labels.
+    this.#overviewStale ||= (['level', 'colors', 'fills', 'lit'] as const).some((part) => content[part] !== this.#content?.[part])
     this.#content = content
     this.#page = page
     this.#job = undefined
-    this.#stale = this.#overviewStale = true
+    this.#stale = true
     this.#toldDrawn = false
     if (atOnce) {
       this.#hide(this.#front)
