@@ -121,7 +121,7 @@ without an API key. The guide of each is the file <code>README.md</code> in it.
 {_show(script)}
 <h2>If the service has made its certificate itself</h2>
 <p>Its operator has the certificate: <code>tls/cert.pem</code> in the data directory. These trust it
-in addition to others; pip does from 24.2 on.
+in addition to others; pip does from 24.2 on, which <code>pip install -U pip</code> installs.
 {_show(f"pip install --cert cert.pem {url}{wheel}")}
 {_show(f"NODE_EXTRA_CA_CERTS=cert.pem npm install {url}{client}")}
 <h2>Files</h2>

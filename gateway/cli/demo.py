@@ -105,6 +105,7 @@ Explorer   {url}/maps#key={key}
 REST       {url}/v1/units
 GraphiQL   {url}/graphql
 Reference  {url}/v1/openapi
+Clients    {url}/clients/
 API key    {key}  (expires in {DEMO_KEY_DAYS} days)
 
 {shlex.join(command)}

@@ -48,6 +48,9 @@ permission.
 **Ids** are opaque strings of 1 to {MAX_ID_CHARACTERS} characters, compared exactly. In paths they
 are percent-encoded and may hold any character, `/` included.
 
+**Libraries** for Python and TypeScript are installed [from the service](/clients/); the samples use
+them.
+
 **Lists** come in pages, ordered by id. `paging.next_url` and `paging.prev_url`, and the header
 `Link`, lead to the next and the previous page with the same filters. A page past the end is empty.
 
