@@ -13,9 +13,9 @@ import keyword
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,73 +28,29 @@ REVISION = 0
 """Counts the releases of the libraries for one version of the API."""
 CONSTRAINTS = {
     *("minLength", "maxLength", "pattern", "minItems", "maxItems", "minimum", "maximum"),
-    *("title", "contentMediaType", "examples"),
+    *("title", "contentMediaType", "examples", "format", "additionalProperties"),
 }
-"""The service checks them; a library that did, too, would refuse what a later release allows."""
-RESERVED = {
-    *("arguments", "case", "catch", "const", "debugger", "default", "delete", "do", "enum"),
-    *("eval", "export", "extends", "function", "implements", "interface", "let", "new", "null"),
-    *("package", "private", "protected", "public", "static", "super", "switch", "this", "throw"),
-    *("typeof", "var", "void", "drawing", "items", "members", "query", "response"),
+"""The service checks them; a library that did, too, would refuse what a later release allows.
+
+The format `date-time` and additional properties that are allowed are no constraints.
+"""
+WITHOUT_ASYNC = {
+    r"\basync (?=def|for|with)": "",
+    r"\bawait ": "",
+    r"\bAsync(?=[A-Z{])": "",
+    r"\bfloorgate_client\.async_core\b": "floorgate_client.core",
+    r"__a(?=enter__|exit__|iter__)": "__",
+    r"\baclose\b": "close",
+    r"\bimport asyncio\b": "import time",
+    r"\basyncio\.sleep\b": "time.sleep",
 }
-"""They cannot name an argument in TypeScript; Python's keywords cannot, either."""
+"""Makes the module of the client that waits from the one for asyncio."""
+PYTHON_TYPES = dict(boolean="bool", integer="int", number="float", string="str", null="None")
+TYPESCRIPT_TYPES = dict(boolean="boolean", integer="number", number="number", string="string")
 Json: TypeAlias = dict[str, Any]
 
 
-# Types
-
-
-@dataclass(frozen=True)
-class TypeWriter:
-    """Writes the types of parameters and results in a language."""
-
-    names: dict[str, str]
-    """Maps a type in JSON, or `enum`, `time` or `any`, to its name in the language."""
-    reference: str
-    array: str
-
-    def write(self, schema: Json) -> str:
-        if "$ref" in schema:
-            return self.reference.format(name_of(schema))
-        if "enum" in schema:
-            return " | ".join(self.names["enum"].format(each) for each in schema["enum"])
-        kinds = schema.get("type")
-        if kinds is None:
-            choices = schema.get("oneOf") or schema.get("anyOf") or []
-            return " | ".join(map(self.write, choices)) or self.names["any"]
-        if isinstance(kinds, list):
-            return " | ".join(self.write({**schema, "type": kind}) for kind in kinds)
-        if kinds == "array":
-            return self.array.format(self.write(schema["items"]))
-        is_time = schema.get("format") == "date-time"
-        return self.names["time" if is_time else kinds]
-
-
-PYTHON_PARAMETERS = TypeWriter(
-    {
-        "boolean": "bool", "integer": "int", "number": "float", "string": "str", "null": "None",
-        "object": "dict[str, Any]", "enum": 'Literal["{}"]', "time": "datetime | str", "any": "Any",
-    },
-    "params.{}", "Sequence[{}]",
-)  # fmt: skip
-PYTHON_RESULTS = TypeWriter(
-    PYTHON_PARAMETERS.names | {"time": "datetime"}, "models.{}", "builtins.list[{}]"
-)
-TYPESCRIPT_PARAMETERS = TypeWriter(
-    {
-        "boolean": "boolean", "integer": "number", "number": "number", "string": "string",
-        "null": "null", "object": "Record<string, unknown>", "enum": "'{}'",
-        "time": "Date | string", "any": "unknown",
-    },
-    "models.{}", "ReadonlyArray<{}>",
-)  # fmt: skip
-TYPESCRIPT_RESULTS = TypeWriter(
-    TYPESCRIPT_PARAMETERS.names | {"time": "string"}, "models.{}", "Array<{}>"
-)
-
-
-def name_of(reference: Json) -> str:
-    return str(reference["$ref"]).rpartition("/")[2]
+# Names and types in both languages
 
 
 def to_pascal_case(name: str) -> str:
@@ -106,106 +62,93 @@ def to_camel_case(name: str) -> str:
     return pascal[:1].lower() + pascal[1:]
 
 
+def to_id_name(name: str) -> str:
+    """Return the name of an id as an argument in TypeScript: with `Id`, it is no keyword."""
+    return to_camel_case(f"{name.removesuffix('-id')}-id")
+
+
+def to_python_name(name: str) -> str:
+    snake = name.replace("-", "_")
+    return f"{snake}_" if keyword.iskeyword(snake) else snake
+
+
+def to_python_type(schema: Json, *, is_result: bool = False) -> str:
+    write = partial(to_python_type, is_result=is_result)
+    match schema:
+        case {"$ref": reference}:
+            return f"{'models' if is_result else 'params'}.{name_of(reference)}"
+        case {"enum": values}:
+            return f"Literal{values}"
+        case {"oneOf": choices} | {"anyOf": choices}:
+            return " | ".join(map(write, choices))
+        case {"type": [*kinds]}:
+            return " | ".join(write({**schema, "type": kind}) for kind in kinds)
+        case {"type": "array", "items": items}:
+            return f"{'builtins.list' if is_result else 'Sequence'}[{write(items)}]"
+        case {"format": "date-time"}:
+            return "datetime" if is_result else "datetime | str"
+    return PYTHON_TYPES.get(schema.get("type", ""), "Any")
+
+
+def to_typescript_type(schema: Json) -> str:
+    """Return the type of a parameter, a body or an item; results refer to their types."""
+    match schema:
+        case {"$ref": reference}:
+            return f"models.{name_of(reference)}"
+        case {"enum": values}:
+            return " | ".join(map(repr, values))
+        case {"type": "array", "items": items}:
+            return f"ReadonlyArray<{to_typescript_type(items)}>"
+        case {"format": "date-time"}:
+            return "Date | string"
+    return TYPESCRIPT_TYPES.get(schema.get("type", ""), "unknown")
+
+
+def name_of(reference: str) -> str:
+    return reference.rpartition("/")[2]
+
+
 # Resources and their methods
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """A parameter of a path or a query."""
-
-    wire: str
-    """Its name in a request."""
-    schema: Json
-    required: bool
-    description: str
-
-    @property
-    def name(self) -> str:
-        """Its name in TypeScript: that of a request, with underscores as in responses."""
-        return self.wire.replace("-", "_")
-
-    @property
-    def python_name(self) -> str:
-        return f"{self.name}_" if keyword.iskeyword(self.name) else self.name
-
-    @property
-    def python_type(self) -> str:
-        return PYTHON_PARAMETERS.write(self.schema)
-
-    @property
-    def typescript_name(self) -> str:
-        """Its name as an argument of its own: that of a parameter of a path."""
-        camel = to_camel_case(self.wire)
-        return f"{camel}_" if keyword.iskeyword(camel) or camel in RESERVED else camel
-
-    @property
-    def typescript_type(self) -> str:
-        return TYPESCRIPT_PARAMETERS.write(self.schema)
-
-
-@dataclass(frozen=True)
 class Method:
-    """One operation."""
+    """Describes an operation as a method."""
 
     name: str
     verb: str
     path: str
-    bound: tuple[str, ...]
-    """Parameters of the path that the resource has."""
-    parameters: list[Parameter]
-    summary: str
-    description: str
-    body: str = ""
-    """The kind of its body: `members`, those in a member `data`, `items` of it, or a `drawing`."""
-    body_type: str = ""
-    """The type with the members, or of one item."""
-    result: str = ""
-    """The kind of its result: `page`, `changes`, `data`, `object` or `bytes`."""
-    result_type: str = ""
-    data: Json = field(default_factory=dict)
-    """The schema of what is in the member `data`: of one item, for a page."""
+    """It has `{}` for each parameter."""
+    operation: Json
+    ids: list[Json]
+    """The parameters of its path that the resource does not have."""
+    query: list[Json]
+    """The parameters of its query, the required ones first."""
+    body: Json
+    """The schema of the member `data` of its body."""
+    kind: str
+    """What its result is: `page`, `changes`, `data`, `object`, `bytes` or `nothing`."""
+    result: Json
+    """A reference to the type of its result."""
+    data: Json
+    """The schema of the member `data` of its result."""
 
     @property
-    def path_parameters(self) -> list[Parameter]:
-        """Return those of its path that the method takes."""
-        names = {*re.findall("{(.+?)}", self.path)} - {*self.bound}
-        return [each for each in self.parameters if each.wire in names]
-
-    @property
-    def query(self) -> list[Parameter]:
-        """The parameters of its query, the required ones first."""
-        query = [each for each in self.parameters if f"{{{each.wire}}}" not in self.path]
-        return sorted(query, key=lambda each: not each.required)
-
-    @property
-    def template(self) -> str:
-        """Its path, with `{}` for each parameter."""
-        return re.sub("{.+?}", "{}", self.path)
-
-    @property
-    def python_data(self) -> str:
-        return PYTHON_RESULTS.write(self.data)
-
-    @property
-    def typescript_data(self) -> str:
-        return TYPESCRIPT_RESULTS.write(self.data)
+    def takes_drawing(self) -> bool:
+        return not self.body and "requestBody" in self.operation
 
 
 @dataclass
 class Resource:
-    """Methods with a common place, and the resources in it."""
+    """Groups the methods with a common place, and the resources in it."""
 
     name: str
-    bound: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    """The parameters of its path."""
     methods: list[Method] = field(default_factory=list)
     children: dict[str, "Resource"] = field(default_factory=dict)
     one: "Resource | None" = None
     """The same with one more parameter: `maps(map)`."""
-
-    @property
-    def summary(self) -> str:
-        names = [*(each.name for each in self.methods), *self.children]
-        return f"Has {', '.join(f'`{each}`' for each in names)}."
 
     def iter_all(self) -> Iterator["Resource"]:
         """Yield the resources in this one, and then itself."""
@@ -217,11 +160,12 @@ class Resource:
     def find(self, segment: str) -> "Resource":
         """Return the resource of a segment such as `maps` or `maps(map)`, a new one if need be."""
         name, _, parameter = segment.rstrip(")").partition("(")
-        pascal = to_pascal_case(name)
-        many = self.children.setdefault(name, Resource(self.name + pascal, self.bound))
-        if parameter and many.one is None:
-            many.one = Resource(self.name + pascal.removesuffix("s"), (*self.bound, parameter))
-        return many.one if parameter and many.one else many
+        new = Resource(self.name + to_pascal_case(name), self.ids)
+        many = self.children.setdefault(name, new)
+        if not parameter:
+            return many
+        many.one = many.one or Resource(many.name.removesuffix("s"), (*self.ids, parameter))
+        return many.one
 
 
 class Reader:
@@ -230,9 +174,6 @@ class Reader:
     def __init__(self, description: Json) -> None:
         self.schemas: dict[str, Json] = description["components"]["schemas"]
         self.root = Resource("")
-        self.bodies: set[str] = set()
-        """The names of the types of bodies."""
-        self.results: set[str] = set()
         for path, operations in description["paths"].items():
             for verb, operation in operations.items():
                 if isinstance(operation, dict) and "x-sdk-method" in operation:
@@ -240,139 +181,127 @@ class Reader:
 
     def add(self, path: str, verb: str, operation: Json) -> None:
         *segments, name = operation["x-sdk-method"].split(".")
-        resource = self.root
-        for segment in segments:
-            resource = resource.find(segment)
-        parameters = [
-            Parameter(each["name"], each["schema"], each["required"], each["description"])
-            for each in operation.get("parameters", [])
-            if each.get("in") in {"path", "query"}  # the clients set the headers
-        ]
-        texts = (operation["summary"], operation["description"])
-        kinds = self.read_body(operation) | self.read_result(operation)
-        method = Method(name, verb, path, resource.bound, parameters, *texts, **kinds)
-        resource.methods.append(method)
+        resource = reduce(Resource.find, segments, self.root)
+        places: dict[str, list[Json]] = {"path": [], "query": []}
+        for each in operation.get("parameters", []):
+            if each.get("in") in places and each["name"] not in resource.ids:
+                places[each["in"]].append(each)
+        ids, query = places["path"], sorted(places["query"], key=lambda each: not each["required"])
+        path, body = re.sub("{.+?}", "{}", path), self.read_body(operation)
+        results = self.read_result(operation)
+        resource.methods.append(Method(name, verb, path, operation, ids, query, body, *results))
 
     def read_body(self, operation: Json) -> Json:
-        """Return the kind of a request's body, and its type."""
+        """Return the schema of `data`, which is all that a body in JSON has."""
         for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
-            if not media_type.endswith("json"):
-                return {"body": "drawing"}
-            kind, name = "members", self.name(content, operation, "Body")
-            if [*(members := self.schemas[name]["properties"])] == ["data"]:
-                is_list = members["data"].get("type") == "array"
-                kind = "items" if is_list else "data"
-                if is_list:
-                    name = name_of(members["data"]["items"])
-                else:
-                    self.schemas[name] = self.schemas[name_of(members["data"])]
-            self.bodies.add(name)
-            return {"body": kind, "body_type": name}
+            if media_type.endswith("json"):
+                name = to_pascal_case(operation["operationId"])
+                return self.read_data(content["schema"], f"{name}Body", f"{name}Input")
         return {}
 
-    def read_result(self, operation: Json) -> Json:
-        """Return the kind of an operation's result, and its type."""
+    def read_result(self, operation: Json) -> tuple[str, Json, Json]:
+        """Return the kind of a result, a reference to its type, and the schema of `data`."""
         [response] = [each for status, each in operation["responses"].items() if status[0] == "2"]
         for media_type, content in response.get("content", {}).items():
             if not media_type.endswith("json"):
-                return {"result": "bytes"}
-            name = self.name(content, operation, "Result")
-            self.results.add(name)
-            members = self.schemas[name].get("properties", {})
-            data = members.get("data", {})
+                return "bytes", {}, {}
+            name, result = to_pascal_case(operation["operationId"]), content["schema"]
+            data = self.read_data(result, f"{name}Result", f"{name}Item")
+            members = self.schemas[name_of(result["$ref"])].get("properties", {})
+            kind = "data" if [*members] == ["data"] else "object"
             if "Link" in response.get("headers", {}):
-                return {"result": "page", "result_type": name, "data": data["items"]}
-            is_data = [*members] == ["data"]
-            kind = "changes" if "has_more" in members else "data" if is_data else "object"
-            return {"result": kind, "result_type": name, "data": data}
-        return {}
+                kind = "page"
+            elif "has_more" in members:
+                kind = "changes"
+            return kind, result, data
+        return "nothing", {}, {}
 
-    def name(self, content: Json, operation: Json, suffix: str) -> str:
-        """Return the name of a type; those in own endpoints have none, and are given one."""
-        schema = content["schema"]
-        if "$ref" in schema:
-            return name_of(schema)
-        name = to_pascal_case(operation["operationId"])
-        members = schema.get("properties", {})
-        for holder, member in ((members.get("data", {}), "items"), (members, "data")):
-            if "properties" in holder.get(member, {}):
-                self.schemas[f"{name}Item"] = holder[member]
-                holder[member] = {"$ref": f"#/components/schemas/{name}Item"}
-        self.schemas[f"{name}{suffix}"] = schema
-        return f"{name}{suffix}"
+    def read_data(self, schema: Json, name: str, item_name: str) -> Json:
+        """Return the schema of `data`, and name the types of own endpoints, which have no names."""
+        self.name(schema, name)
+        data: Json = self.schemas[name_of(schema["$ref"])].get("properties", {}).get("data", {})
+        for each in (data, data.get("items", {})):
+            if "properties" in each:
+                self.name(each, item_name)
+        return data
 
-    def select(self, names: Iterable[str]) -> Json:
-        """Return a description of the types with these names, and of those that they need."""
+    def name(self, schema: Json, name: str) -> None:
+        """Turn a schema into a reference."""
+        if "$ref" not in schema:
+            self.schemas[name] = {**schema}
+            schema.clear()
+            schema["$ref"] = f"#/components/schemas/{name}"
+
+    def select(self, schemas: list[Json]) -> Json:
+        """Return a description of the types that schemas refer to."""
         found: dict[str, Json] = {}
-        wanted = sorted(names)
+        wanted = find_references(schemas)
         while wanted:
-            name = wanted.pop()
+            name = name_of(wanted.pop())
             if name not in found:
-                found[name] = self.simplify(self.schemas[name])
-                wanted += re.findall(r'"#/components/schemas/(\w+)"', json.dumps(found[name]))
-        components = {"schemas": dict(sorted(found.items()))}
+                text = json.dumps(self.schemas[name])
+                found[name] = json.loads(text, object_hook=without_constraints)
+                wanted += find_references(found[name])
         info = {"title": "Floorgate", "version": "1"}
-        return {"openapi": "3.1.0", "info": info, "paths": {}, "components": components}
-
-    def simplify(self, schema: Any) -> Any:
-        """Return a schema as people would write its type.
-
-        It has no constraints, and no second names of members. A type that is text is not a type of
-        its own.
-        """
-        if isinstance(schema, list):
-            return [self.simplify(each) for each in schema]
-        if not isinstance(schema, dict):
-            return schema
-        if "$ref" in schema:
-            target = self.schemas[name_of(schema)]
-            if target.keys().isdisjoint({"properties", "oneOf"}):
-                return self.simplify(target | {k: v for k, v in schema.items() if k != "$ref"})
-        kept = {name: each for name, each in schema.items() if not is_constraint(name, each)}
-        if isinstance(members := kept.get("properties"), dict):
-            members = {k: v for k, v in members.items() if not v.get("deprecated")}
-            return {
-                name: {k: self.simplify(v) for k, v in members.items()}
-                if name == "properties" else self.simplify(each)
-                for name, each in kept.items()
-            }  # fmt: skip
-        return {name: self.simplify(each) for name, each in kept.items()}
+        return {"openapi": "3.1.0", "info": info, "components": {"schemas": found}}
 
 
-def is_constraint(name: str, value: object) -> bool:
-    is_format = name == "format" and value != "date-time"
-    return is_format or name in CONSTRAINTS or (name == "additionalProperties" and value is False)
+def find_references(schemas: object) -> list[str]:
+    return re.findall(r'"\$ref": "(.+?)"', json.dumps(schemas))
+
+
+def without_constraints(schema: Json) -> Json:
+    """Return an object of a schema without constraints and deprecated members."""
+
+    def is_kept(name: str, value: object) -> bool:
+        if isinstance(value, dict):
+            return value.get("deprecated") is not True
+        return name not in CONSTRAINTS or value is True or value == "date-time"
+
+    return {name: value for name, value in schema.items() if is_kept(name, value)}
 
 
 # Files
 
 
-def generate(description: Json, languages: Iterable[str] = ("python", "typescript")) -> None:
+def generate(description: Json, languages: Iterable[str]) -> None:
     """Write what is generated of the packages; the description is changed."""
     reader = Reader(description)
+    *resources, root = reader.root.iter_all()
+    results = [method.result for resource in resources for method in resource.methods]
+    bodies = [method.body for resource in resources for method in resource.methods]
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(CLIENTS / "templates"),
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # noqa: S701  what is written is programs
     )
-    environment.filters |= {"camel": to_camel_case}
-    *resources, _ = reader.root.iter_all()
-    names = {"root": reader.root, "resources": resources}
+    filters = (to_camel_case, to_id_name, to_python_name, to_python_type, to_typescript_type)
+    environment.filters |= {each.__name__: each for each in filters}
+
+    def render(template: str) -> str:
+        return environment.from_string(template).render(resources=resources, root=root)
+
     if "python" in languages:
-        write_python_types(reader.select(reader.results), "models", "pydantic_v2.BaseModel")
-        write_python_types(reader.select(reader.bodies), "params", "typing.TypedDict")
+        write_python_types(reader.select(results), "models", "pydantic_v2.BaseModel")
+        write_python_types(reader.select(bodies), "params", "typing.TypedDict")
         version = f"{description['info']['version'].removeprefix('v')}.{REVISION}"
         write(PYTHON / "version.py", f'VERSION = "{version}"\n')
-        template = environment.get_template("resources.py.jinja")
-        write(PYTHON / "resources.py", template.render(names, is_async=False))
-        write(PYTHON / "async_resources.py", template.render(names, is_async=True))
+        template = (CLIENTS / "templates/async_resources.py.jinja").read_text()
+        write(PYTHON / "async_resources.py", render(template))
+        write(PYTHON / "resources.py", render(without_async(template)))
+        write(PYTHON / "core.py", without_async((PYTHON / "async_core.py").read_text()))
     if "typescript" in languages:
-        types = reader.select(reader.results | reader.bodies)
-        write(TYPESCRIPT / "openapi.json", json.dumps(types, indent=1))
-        template = environment.get_template("resources.ts.jinja")
-        write(TYPESCRIPT / "src" / "resources.ts", template.render(names))
+        write(TYPESCRIPT / "openapi.json", json.dumps(reader.select(results + bodies), indent=1))
+        template = (CLIENTS / "templates/resources.ts.jinja").read_text()
+        write(TYPESCRIPT / "src/resources.ts", render(template))
+
+
+def without_async(text: str) -> str:
+    """Return a module, or a template of one, for the client that waits."""
+    for pattern, replacement in WITHOUT_ASYNC.items():
+        text = re.sub(pattern, replacement, text)
+    return text
 
 
 def write(file: Path, text: str) -> None:
@@ -383,17 +312,20 @@ def write(file: Path, text: str) -> None:
 
 def write_python_types(description: Json, module: str, kind: str) -> None:
     """Write the types of a description: classes for results, dictionaries for bodies."""
-    options = (
+    command = (
+        *(sys.executable, "-m", "datamodel_code_generator"),
         *("--input-file-type", "openapi", "--output-model-type", kind),
         *("--target-python-version", "3.11", "--use-standard-collections", "--use-union-operator"),
         *("--enum-field-as-literal", "all", "--use-schema-description", "--use-field-description"),
-        *("--disable-timestamp", "--use-type-alias", "--output", PYTHON / f"{module}.py"),
+        *(
+            "--disable-timestamp",
+            "--use-type-alias",
+            "--parent-scoped-naming",
+            "--output",
+            str(PYTHON / f"{module}.py"),
+        ),
     )
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "openapi.json")
-        file.write_text(json.dumps(description))
-        command = (sys.executable, "-m", "datamodel_code_generator", "--input", file, *options)
-        done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+    done = subprocess.run(command, input=json.dumps(description), capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"datamodel-code-generator failed: {done.stdout}{done.stderr}")
 

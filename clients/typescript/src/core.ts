@@ -1,11 +1,10 @@
-// What the client does with each request: addresses, retries, reuse of responses, errors, pages.
+// What all resources share: requests, retries, the cache and lists.
 
 import { ConnectionFailedError, errorOf, FloorgateError, ResponseError } from './errors.js'
 
-const RETRIES = 4
+const MAX_RETRIES = 4
 const MAX_PAUSE_SECONDS = 60
-/** Of all bodies that are kept for responses without a body, by their `ETag`. */
-const MAX_KEPT_BYTES = 50_000_000
+const MAX_CACHE_BYTES = 50_000_000
 
 export interface Options {
   /** Address of the service, such as `https://floorgate.example`; by default that in `FLOORGATE_URL`. */
@@ -14,7 +13,7 @@ export interface Options {
   key?: string | undefined
   /** Experimental flags, such as `distances`. */
   flags?: readonly string[] | undefined
-  /** How long each attempt may take, with the body of the response: 30 by default. */
+  /** The longest that an attempt may take, with the body of its response; 30 by default. */
   timeoutSeconds?: number | undefined
   /** More headers of each request. */
   headers?: Readonly<Record<string, string>> | undefined
@@ -26,98 +25,14 @@ export interface Options {
 
 type Query = Readonly<Record<string, unknown>>
 
-/** What a request has beside its method and path. */
+/** Completes the method and path of a request. */
 export interface Content {
-  /** They take the place of `{}` in the path. */
+  /** These take the place of `{}` in the path. */
   ids?: readonly string[]
   /** A list is sent with commas between its items. */
   query?: Query
   json?: unknown
   drawing?: string | Blob | Uint8Array
-}
-
-/** A client without the resources. */
-export class Core {
-  // Not shown by console.log: one of them is the key.
-  readonly #options: Options
-  readonly #url: string
-  readonly #headers: Headers
-  #kept = new KeptResponses()
-
-  /** Make a client of the service at `url`. Throws TypeError. */
-  constructor(options: Options = {}) {
-    const { url, key, flags = [], headers } = options
-    const { FLOORGATE_URL, FLOORGATE_KEY } = (globalThis as Environment).process?.env ?? {} // browsers have none
-    this.#options = options
-    this.#url = toAddress(url || FLOORGATE_URL)
-    const usedKey = key || FLOORGATE_KEY
-    if (!usedKey) throw new TypeError('There is no API key: pass one as `key`, or set FLOORGATE_KEY')
-    this.#headers = new Headers({ ...headers, 'API-Key': usedKey })
-    if (flags.length) this.#headers.set('Experimental-Flags', flags.join(','))
-  }
-
-  /** Return a client with another timeout, a signal or more headers, which knows the same responses. */
-  withOptions(options: Pick<Options, 'headers' | 'signal' | 'timeoutSeconds'>): this {
-    const Client = this.constructor as new (options: Options) => this
-    const headers = { ...this.#options.headers, ...options.headers }
-    const other = new Client({ ...this.#options, ...options, headers })
-    other.#kept = this.#kept
-    return other
-  }
-
-  /** Return the response to any request, with its headers. Throws FloorgateError, and the reason of the signal. */
-  async request(method: string, path: string, { ids = [], query = {}, json, drawing }: Content = {}): Promise<Response> {
-    const url = this.#url + toPath(path, ids) + toSearch(query)
-    const headers = new Headers(this.#headers)
-    if (json !== undefined) headers.set('Content-Type', 'application/json')
-    if (drawing !== undefined) headers.set('Content-Type', 'application/vnd.map+xml')
-    const body = (drawing ?? JSON.stringify(json)) as BodyInit | undefined
-    const kept = method === 'GET' ? this.#kept.get(url, headers) : undefined
-    if (kept) headers.set('If-None-Match', kept.response.headers.get('etag') ?? '')
-    for (let attempt = 0; ; attempt++) {
-      const outcome = await this.#attempt(url, { method, headers, body }, kept)
-      if (!(outcome instanceof FloorgateError)) {
-        if (method === 'GET') this.#kept.keep(url, headers, outcome)
-        return new Response(outcome.body.byteLength ? outcome.body : null, outcome.response)
-      }
-      const seconds = outcome.retryAfter ?? (0.1 + Math.random() / 10) * 2 ** attempt
-      if (!outcome.isTemporary || attempt === RETRIES || seconds > MAX_PAUSE_SECONDS) throw outcome
-      await this.pause(seconds)
-    }
-  }
-
-  async #attempt(url: string, init: RequestInit, kept: Read | undefined): Promise<Read | FloorgateError> {
-    const { signal, timeoutSeconds = 30, fetch = globalThis.fetch } = this.#options
-    const timeout = AbortSignal.timeout(timeoutSeconds * 1000)
-    const either = signal ? AbortSignal.any([signal, timeout]) : timeout
-    try {
-      signal?.throwIfAborted()
-      // A redirect would be sent the key, also at another server.
-      const response = await fetch(url, { ...init, redirect: 'manual', signal: either })
-      const body = await response.arrayBuffer()
-      if (kept && response.status === 304) return kept
-      return response.ok ? { response, body } : errorOf(response, new TextDecoder().decode(body))
-    } catch (error) {
-      signal?.throwIfAborted()
-      return new ConnectionFailedError(this.#url, timeout.aborted ? timeout.reason : error)
-    }
-  }
-
-  /** Wait; the signal ends it. */
-  pause(seconds: number): Promise<void> {
-    const { signal } = this.#options
-    return new Promise((resolve, reject) => {
-      const finish = () => {
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', finish)
-        if (signal?.aborted) reject(signal.reason)
-        else resolve()
-      }
-      const timer = setTimeout(finish, seconds * 1000)
-      signal?.addEventListener('abort', finish)
-      if (signal?.aborted) finish()
-    })
-  }
 }
 
 /** A response whose body has been read. */
@@ -126,47 +41,120 @@ interface Read {
   body: ArrayBuffer
 }
 
-/** The responses that a 304 may stand for; the least recently used ones leave first. */
-class KeptResponses {
-  readonly #kept = new Map<string, Read>()
-  #bytes = 0
+/** Sends requests to one service with one API key. */
+export class Core {
+  // Private fields are not shown by console.log: one of them has the key.
+  readonly #options: Options
+  readonly #url: string
+  readonly #headers: Headers
+  #cache = new Cache()
 
-  get(url: string, headers: Headers): Read | undefined {
-    return this.#kept.get(keyOf(url, headers))
+  /** Make a client of the service at `url`. Throws TypeError. */
+  constructor(options: Options = {}) {
+    const { env = {} } = (globalThis as { process?: { env?: Record<string, string | undefined> } }).process ?? {}
+    const { url = '', key, flags = [], headers } = options
+    this.#options = options
+    this.#url = toAddress(url || env.FLOORGATE_URL)
+    const usedKey = key || env.FLOORGATE_KEY
+    if (!usedKey) throw new TypeError('There is no API key: pass one as `key`, or set FLOORGATE_KEY')
+    this.#headers = new Headers({ ...headers, 'API-Key': usedKey })
+    if (flags.length) this.#headers.set('Experimental-Flags', flags.join(','))
   }
 
-  keep(url: string, headers: Headers, read: Read): void {
-    if (read.response.status !== 200 || !read.response.headers.has('etag')) return
-    const key = keyOf(url, headers)
-    this.#drop(key)
-    this.#kept.set(key, read)
-    this.#bytes += read.body.byteLength
-    for (const oldest of this.#kept.keys()) {
-      if (this.#bytes <= MAX_KEPT_BYTES) break
-      this.#drop(oldest)
+  /** Return a client with another timeout, a signal or more headers, and the same cache. */
+  withOptions(options: Pick<Options, 'headers' | 'signal' | 'timeoutSeconds'>): this {
+    const Client = this.constructor as new (options: Options) => this
+    const headers = { ...this.#options.headers, ...options.headers }
+    const other = new Client({ ...this.#options, ...options, headers })
+    other.#cache = this.#cache
+    return other
+  }
+
+  /** Send a request, up to five times, and return its response. Throws FloorgateError, and the reason of the signal. */
+  async request(method: string, path: string, { ids = [], query = {}, json, drawing }: Content = {}): Promise<Response> {
+    const url = this.#url + toPath(path, ids) + toSearch(query)
+    const headers = new Headers(this.#headers)
+    if (json !== undefined) headers.set('Content-Type', 'application/json')
+    if (drawing !== undefined) headers.set('Content-Type', 'application/vnd.map+xml')
+    const body = (drawing ?? JSON.stringify(json)) as BodyInit | undefined
+    const cached = method === 'GET' ? this.#cache.get(url) : undefined
+    if (cached) headers.set('If-None-Match', cached.response.headers.get('etag') ?? '')
+    for (let attempt = 0; ; attempt++) {
+      const outcome = await this.#attempt(url, { method, headers, body }, cached)
+      if (!(outcome instanceof FloorgateError)) {
+        if (method === 'GET') this.#cache.put(url, outcome)
+        return new Response(outcome.body.byteLength ? outcome.body : null, outcome.response)
+      }
+      const seconds = outcome.retryAfter ?? (0.1 + Math.random() / 10) * 2 ** attempt
+      if (!outcome.isTemporary || attempt === MAX_RETRIES || seconds > MAX_PAUSE_SECONDS) throw outcome
+      await this.pause(seconds)
     }
   }
 
-  #drop(key: string): void {
-    this.#bytes -= this.#kept.get(key)?.body.byteLength ?? 0
-    this.#kept.delete(key)
+  async #attempt(url: string, init: RequestInit, cached: Read | undefined): Promise<Read | FloorgateError> {
+    const { signal, timeoutSeconds = 30, fetch = globalThis.fetch } = this.#options
+    const timeout = AbortSignal.timeout(timeoutSeconds * 1000)
+    const either = signal ? AbortSignal.any([signal, timeout]) : timeout
+    try {
+      signal?.throwIfAborted()
+      // A redirect would be sent the key, also at another server.
+      const response = await fetch(url, { ...init, redirect: 'manual', signal: either })
+      const body = await response.arrayBuffer()
+      if (cached && response.status === 304) return cached
+      return response.ok ? { response, body } : errorOf(response, new TextDecoder().decode(body))
+    } catch (error) {
+      signal?.throwIfAborted()
+      return new ConnectionFailedError(this.#url, timeout.aborted ? timeout.reason : error)
+    }
+  }
+
+  /** Wait. Throws the reason of the signal. */
+  async pause(seconds: number): Promise<void> {
+    const { signal } = this.#options
+    signal?.throwIfAborted()
+    await new Promise<void>((resolve) => {
+      const finish = () => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', finish)
+        resolve()
+      }
+      const timer = setTimeout(finish, seconds * 1000)
+      signal?.addEventListener('abort', finish)
+    })
+    signal?.throwIfAborted()
   }
 }
 
-function keyOf(url: string, headers: Headers): string {
-  return [url, ...['api-key', 'experimental-flags', 'accept'].map((name) => headers.get(name))].join('\n')
+/** Keeps the latest responses, for when a 304 says that one of them still holds: a tag is of equal bodies only. */
+class Cache {
+  readonly #responses = new Map<string, Read>()
+  #bytes = 0
+
+  get(url: string): Read | undefined {
+    return this.#responses.get(url)
+  }
+
+  put(url: string, read: Read): void {
+    if (read.response.status !== 200 || !read.response.headers.has('etag')) return
+    this.#drop(url)
+    this.#responses.set(url, read)
+    this.#bytes += read.body.byteLength
+    while (this.#bytes > MAX_CACHE_BYTES) this.#drop(this.#responses.keys().next().value as string)
+  }
+
+  #drop(url: string): void {
+    this.#bytes -= this.#responses.get(url)?.body.byteLength ?? 0
+    this.#responses.delete(url)
+  }
 }
 
-/** A place in the API; `ids` are those in its path. */
+/** Holds what the methods of one place in the API need. */
 export class Resource {
-  protected readonly _ids: readonly string[]
-
   constructor(
     protected readonly _core: Core,
-    ...ids: string[]
-  ) {
-    this._ids = ids
-  }
+    /** The ids in its path. */
+    protected readonly _ids: readonly string[] = [],
+  ) {}
 }
 
 /** Return a resource that is also a function, for what belongs to one: `client.maps(map)`. */
@@ -175,18 +163,14 @@ export function callable<R extends object, One>(resource: R, one: (id: string) =
 }
 
 /** One page of a list. */
-export interface Page<T> {
-  data: T[]
-}
+export interface Page<T> { data: T[] }
 
-/** The resources of a list, whose pages are asked for as the iteration needs them. */
+/** Iterates over the resources of a list, and requests its pages on the way. */
 export class List<T> implements AsyncIterable<T> {
-  readonly #core: Core
-  readonly #arguments: [method: string, path: string, content: Content]
+  readonly #request: [core: Core, method: string, path: string, content: Content]
 
-  constructor(core: Core, method: string, path: string, content: Content = {}) {
-    this.#core = core
-    this.#arguments = [method, path, content]
+  constructor(...request: [core: Core, method: string, path: string, content: Content]) {
+    this.#request = request
   }
 
   /** Yield the resources of all pages. Throws FloorgateError. */
@@ -196,18 +180,18 @@ export class List<T> implements AsyncIterable<T> {
 
   /** Yield the pages. Throws FloorgateError. */
   async *pages(): AsyncGenerator<Page<T>, void, undefined> {
-    const [method, path, content] = this.#arguments
+    const [core, method, path, content] = this.#request
     for (let query = content.query; ; ) {
-      const response = await this.#core.request(method, path, { ...content, query })
+      const response = await core.request(method, path, { ...content, query })
       yield await readJson<Page<T>>(response)
       const next = /<([^>]*)>; *rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
       if (!next) return
-      query = Object.fromEntries(new URL(next).searchParams) // at an address that only others may reach
+      query = Object.fromEntries(new URL(next).searchParams) // behind a proxy, only its query may be right
     }
   }
 }
 
-/** Return what the JSON of a response says. Throws FloorgateError. */
+/** Return the JSON of a response as a value. Throws FloorgateError. */
 export async function readJson<T>(response: Response): Promise<T> {
   const text = await response.text()
   try {
@@ -219,27 +203,17 @@ export async function readJson<T>(response: Response): Promise<T> {
 
 /** Return a query by the names of the API, such as `per-page` for `per_page`. Throws TypeError. */
 export function toQuery(query: object, names: readonly string[]): Query {
-  const byName = new Map(names.map((name) => [name.replaceAll('-', '_'), name]))
-  const toName = (name: string) => {
-    const found = byName.get(name)
-    if (!found) throw new TypeError(`There is no parameter ${name}; there are ${[...byName.keys()].join(', ')}`)
-    return found
-  }
-  return Object.fromEntries(Object.entries(query).map(([name, value]) => [toName(name), value]))
+  const known = new Map(names.map((name) => [name.replaceAll('-', '_'), name]))
+  const unknown = Object.keys(query).find((name) => !known.has(name))
+  if (unknown) throw new TypeError(`There is no parameter ${unknown}; there are ${[...known.keys()].join(', ')}`)
+  return Object.fromEntries(Object.entries(query).map(([name, value]) => [known.get(name), value]))
 }
 
-interface Environment {
-  process?: { env?: Partial<Record<'FLOORGATE_URL' | 'FLOORGATE_KEY', string>> }
-}
-
-function toAddress(url: string | undefined): string {
+function toAddress(url = ''): string {
   if (!url) throw new TypeError('There is no address: pass one as `url`, or set FLOORGATE_URL')
-  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
-    throw new TypeError(`The address begins with https:// or http://, unlike '${url}'`)
-  }
-  const address = url.replace(/\/+$/, '')
-  const path = /\/(v1|graphql)$/.exec(address)?.[0]
-  if (path) throw new TypeError(`The address goes without ${path}: '${address.slice(0, -path.length)}' instead of '${url}'`)
+  const [, address = '', path] = /^(https?:\/\/.*?)(\/v1|\/graphql)?\/*$/i.exec(url) ?? []
+  if (!URL.canParse(address)) throw new TypeError(`The address begins with https:// or http://, unlike '${url}'`)
+  if (path) throw new TypeError(`The address goes without ${path}: '${address}' instead of '${url}'`)
   return address
 }
 

@@ -1,4 +1,4 @@
-"""Errors as exceptions: those of the service by their stable code, and of the connection."""
+"""Errors as exceptions: those of the connection, and those of the service by status and code."""
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -8,49 +8,56 @@ import httpx
 
 
 class FloorgateError(Exception):
-    """Any error of the service, or on the way to it."""
+    """A request has failed, also after retries where these might help."""
 
-    def __init__(
-        self, message: str, *, is_temporary: bool, retry_after: float | None = None
-    ) -> None:
-        super().__init__(message)
-        self.is_temporary = is_temporary
-        """Whether to try again helps: the client has done so."""
-        self.retry_after = retry_after
-        """How many seconds to wait before trying again, if the service says so."""
+    is_temporary = True
+    """True if the same request may succeed later."""
+    retry_after: float | None = None
+    """The service asks to wait for this many seconds; None if it does not."""
 
 
 class ConnectionFailedError(FloorgateError):
-    """There was no response: its cause is an exception of httpx."""
+    """There is no response; `__cause__` is the exception of httpx."""
 
-    def __init__(self, url: str, cause: httpx.TransportError | None) -> None:
-        hint, is_temporary = _find_hint(url, cause)
-        super().__init__(f"No response from {url}: {cause}{hint}", is_temporary=is_temporary)
+    def __init__(self, url: str, cause: httpx.TransportError) -> None:
+        text = str(cause) or type(cause).__name__
+        hints = [hint for sign, hint in _HINTS.items() if sign in text]
+        self.is_temporary = not hints
+        if isinstance(cause, httpx.RemoteProtocolError) and url.startswith("http://"):
+            hints = ["Does its address begin with https://?"]
+        super().__init__(". ".join([f"No response from {url}: {text}", *hints]))
         self.__cause__ = cause
 
 
+_WITHOUT_TLS = "The service answers without TLS: its address begins with http://"
+_HINTS = {
+    "CERTIFICATE_VERIFY_FAILED": "To trust a certificate, name its file: verify='cert.pem'",
+    "WRONG_VERSION_NUMBER": _WITHOUT_TLS,
+    "RECORD_LAYER_FAILURE": _WITHOUT_TLS,
+}
+
+
 class ResponseError(FloorgateError):
-    """An error response; `code` is stable, the wording of `message` may change."""
+    """The response is an error. `code` is stable, the wording of `message` may change."""
 
     def __init__(self, response: httpx.Response, body: dict[str, Any]) -> None:
+        location = response.headers.get("Location")
+        reason = response.reason_phrase + (f", to {location}" if location else "")
         self.status = response.status_code
-        self.message = str(body.get("message", _describe(response)))
+        self.message = str(body.get("message", reason))
         self.code: str | None = body.get("code")
         self.fields: dict[str, list[str]] = body.get("fields", {})
-        """The errors of each invalid input, by its name."""
-        self.request_id: str | None = body.get("request_id", response.headers.get("x-request-id"))
+        """Maps the name of each invalid input to what is wrong with it."""
+        self.request_id: str | None = body.get("request_id", response.headers.get("X-Request-Id"))
         self.docs: str | None = body.get("docs")
-        """Address of what the service says about the code."""
-        code = f" {self.code}" if self.code else ""
-        super().__init__(
-            f"{self.status}{code}: {self.message}",
-            is_temporary=self.status in {429, 503},
-            retry_after=_seconds_to_wait(response),
-        )
+        """Links to a page about the code."""
+        self.is_temporary = self.status in {429, 503}
+        self.retry_after = _read_retry_after(response)
+        super().__init__(f"{self.status}{f' {self.code}' if self.code else ''}: {self.message}")
 
 
 class UnauthenticatedError(ResponseError):
-    """No API key arrived."""
+    """The request has no API key, or more than one."""
 
 
 class ForbiddenError(ResponseError):
@@ -82,19 +89,14 @@ class ChangesExpiredError(ResponseError):
 
 
 class RateLimitedError(ResponseError):
-    """The key has made too many requests, and trying again has not helped or would take long."""
+    """The key has made too many requests."""
 
 
 class UnavailableError(ResponseError):
-    """The service cannot answer now, and trying again has not helped or would take long."""
+    """The service cannot respond now."""
 
 
-_BY_CODE: dict[str, type[ResponseError]] = {
-    "CHANGES_EXPIRED": ChangesExpiredError,
-    "FLAG_REQUIRED": FlagRequiredError,
-    "PERMISSION_REQUIRED": PermissionRequiredError,
-}
-_BY_STATUS: dict[int, type[ResponseError]] = {
+_KINDS: dict[str | int, type[ResponseError]] = {
     401: UnauthenticatedError,
     403: ForbiddenError,
     404: NotFoundError,
@@ -102,7 +104,11 @@ _BY_STATUS: dict[int, type[ResponseError]] = {
     422: InvalidInputError,
     429: RateLimitedError,
     503: UnavailableError,
+    "CHANGES_EXPIRED": ChangesExpiredError,
+    "FLAG_REQUIRED": FlagRequiredError,
+    "PERMISSION_REQUIRED": PermissionRequiredError,
 }
+"""A code is looked up before a status."""
 
 
 def error_of(response: httpx.Response) -> ResponseError:
@@ -111,34 +117,17 @@ def error_of(response: httpx.Response) -> ResponseError:
         body = response.json()
     except ValueError:
         body = None
-    if not isinstance(body, dict):  # not from the service but, say, from a proxy
+    if not isinstance(body, dict):  # a proxy has sent it, not the service
         body = {}
-    by_status = _BY_STATUS.get(response.status_code, ResponseError)
-    return _BY_CODE.get(str(body.get("code")), by_status)(response, body)
+    kind = _KINDS.get(str(body.get("code"))) or _KINDS.get(response.status_code, ResponseError)
+    return kind(response, body)
 
 
-def _seconds_to_wait(response: httpx.Response) -> float | None:
-    asked = response.headers.get("Retry-After", "")
+def _read_retry_after(response: httpx.Response) -> float | None:
+    value = response.headers.get("Retry-After", "")
     try:
-        if asked.isdecimal():
-            return float(asked)
-        return max(0.0, (parsedate_to_datetime(asked) - datetime.now(UTC)).total_seconds())
+        if value.isdecimal():
+            return float(value)
+        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
     except (TypeError, ValueError):
         return None
-
-
-def _describe(response: httpx.Response) -> str:
-    location = response.headers.get("location")
-    return response.reason_phrase + (f", to {location}" if location else "")
-
-
-def _find_hint(url: str, cause: httpx.TransportError | None) -> tuple[str, bool]:
-    """Return what to say about a failure, and whether to try again may help."""
-    text = str(cause)
-    if "CERTIFICATE_VERIFY_FAILED" in text:
-        return ". To trust a certificate, name its file: verify='cert.pem'", False
-    if "WRONG_VERSION_NUMBER" in text or "RECORD_LAYER_FAILURE" in text:
-        return ". The service answers without TLS: its address begins with http://", False
-    if isinstance(cause, httpx.RemoteProtocolError) and url.startswith("http://"):
-        return ". Does its address begin with https://?", True
-    return "", True
