@@ -247,4 +247,5 @@ def test_browsers_load_it_as_it_is(compiled: Packages, site: Site, demo: DemoSer
         page.goto(f"{site.url}/typescript/?url={site.demo.url}&key={site.demo.key}")
         expect(output).to_have_text("86")
         page.goto(f"{site.url}/typescript/?url={demo.url}&key={demo.key}")
-        expect(output).to_contain_text(f"let in pages of {site.url} (FLOORGATE_CORS_ORIGINS)")
+        expect(output).to_contain_text(f"allow pages of {site.url}")
+        expect(output).to_contain_text(f"'floorgate keys create --origin {site.url}'")

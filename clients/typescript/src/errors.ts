@@ -1,22 +1,22 @@
-// Errors as exceptions: those of the service by their stable code, and of the connection.
+// Errors as exceptions: those of the connection, and those of the service by status and code.
 
+/** The JSON of an error, in REST or in GraphQL. */
 interface ErrorBody {
   message?: string
   code?: string
-  /** In GraphQL. */
-  errors?: { message: string; extensions?: { code?: string } }[]
   fields?: Record<string, string[]>
   request_id?: string
   docs?: string
+  errors?: { message: string; extensions?: { code?: string } }[]
 }
 
-/** Any error of the service, or on the way to it. */
+/** A request has failed, also after retries where these might help. */
 export class FloorgateError extends Error {
   constructor(
     message: string,
-    /** Whether to try again helps: the client has done so. */
+    /** True if the same request may succeed later. */
     readonly isTemporary: boolean,
-    /** How many seconds to wait before trying again, if the service says so. */
+    /** The service asks to wait for this many seconds; undefined if it does not. */
     readonly retryAfter?: number,
     options?: ErrorOptions,
   ) {
@@ -25,34 +25,34 @@ export class FloorgateError extends Error {
   }
 }
 
-/** There was no response: `cause` is the error of `fetch`. */
+/** There is no response; `cause` is the error of `fetch`. */
 export class ConnectionFailedError extends FloorgateError {
   constructor(url: string, cause: unknown) {
-    const [text, hint, isTemporary] = describeFailure(url, cause)
-    super(`No response from ${url}: ${text}${hint}`, isTemporary, undefined, { cause })
+    const [text, isTemporary = true] = describeFailure(url, cause)
+    super(`No response from ${url}: ${text}`, isTemporary, undefined, { cause })
   }
 }
 
-/** An error response. `code` is stable; the wording of the message may change. */
+/** The response is an error. `code` is stable, the wording of the message may change. */
 export class ResponseError extends FloorgateError {
   readonly status: number
   readonly code: string | undefined
-  /** The errors of each invalid input, by its name. */
+  /** Maps the name of each invalid input to what is wrong with it. */
   readonly fields: Record<string, string[]>
   readonly requestId: string | undefined
-  /** Address of what the service says about the code. */
+  /** Links to a page about the code. */
   readonly docs: string | undefined
 
-  /** `body` is what its JSON says, or its text. */
   constructor(
     response: Response,
+    /** The JSON of the response as a value, or else its text. */
     readonly body: unknown,
-    message = describe(response),
+    message = describeStatus(response),
   ) {
     const found: ErrorBody = body instanceof Object ? body : {}
     const inGraphQL = found.errors?.[0]
     const isTemporary = response.status === 429 || response.status === 503
-    super(found.message ?? inGraphQL?.message ?? message, isTemporary, secondsToWait(response))
+    super(found.message ?? inGraphQL?.message ?? message, isTemporary, readRetryAfter(response))
     this.status = response.status
     this.code = found.code ?? inGraphQL?.extensions?.code
     this.fields = found.fields ?? {}
@@ -61,7 +61,7 @@ export class ResponseError extends FloorgateError {
   }
 }
 
-/** No API key arrived. */
+/** The request has no API key, or more than one. */
 export class UnauthenticatedError extends ResponseError {}
 /** The key is unknown, revoked or expired, or lacks a permission. */
 export class ForbiddenError extends ResponseError {}
@@ -77,17 +77,13 @@ export class FlagRequiredError extends ResponseError {}
 export class ChangesExpiredError extends ResponseError {}
 /** The resource has changed since it was read. */
 export class PreconditionFailedError extends ResponseError {}
-/** The key has made too many requests, and trying again has not helped or would take long. */
+/** The key has made too many requests. */
 export class RateLimitedError extends ResponseError {}
-/** The service cannot answer now, and trying again has not helped or would take long. */
+/** The service cannot respond now. */
 export class UnavailableError extends ResponseError {}
 
-const BY_CODE: Record<string, typeof ResponseError> = {
-  CHANGES_EXPIRED: ChangesExpiredError,
-  FLAG_REQUIRED: FlagRequiredError,
-  PERMISSION_REQUIRED: PermissionRequiredError,
-}
-const BY_STATUS: Record<number, typeof ResponseError> = {
+/** A code is looked up before a status. */
+const KINDS: Record<string | number, typeof ResponseError> = {
   401: UnauthenticatedError,
   403: ForbiddenError,
   404: NotFoundError,
@@ -95,49 +91,52 @@ const BY_STATUS: Record<number, typeof ResponseError> = {
   422: InvalidInputError,
   429: RateLimitedError,
   503: UnavailableError,
+  CHANGES_EXPIRED: ChangesExpiredError,
+  FLAG_REQUIRED: FlagRequiredError,
+  PERMISSION_REQUIRED: PermissionRequiredError,
 }
 
 /** Return the exception of an error response with this body. */
 export function errorOf(response: Response, text: string): ResponseError {
-  let body: unknown
+  let body: unknown = text
   try {
     body = JSON.parse(text)
   } catch {
-    body = text // not from the service but, say, from a proxy
+    // A proxy has sent it, not the service.
   }
   const { code = '' }: ErrorBody = body instanceof Object ? body : {}
-  return new (BY_CODE[code] ?? BY_STATUS[response.status] ?? ResponseError)(response, body)
+  return new (KINDS[code] ?? KINDS[response.status] ?? ResponseError)(response, body)
 }
 
-function secondsToWait(response: Response): number | undefined {
-  const asked = response.headers.get('retry-after') ?? ''
-  const seconds = /^\d+$/.test(asked) ? Number(asked) : (Date.parse(asked) - Date.now()) / 1000
+function readRetryAfter(response: Response): number | undefined {
+  const value = response.headers.get('retry-after') ?? ''
+  const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1000
   return Number.isNaN(seconds) ? undefined : Math.max(seconds, 0)
 }
 
-function describe(response: Response): string {
-  if (response.type === 'opaqueredirect') return 'a redirect, which is not followed'
-  const location = response.headers.get('location')
-  const reason = response.statusText || `status ${response.status}` // browsers know no reason in HTTP/2
+function describeStatus({ type, statusText, status, headers }: Response): string {
+  if (type === 'opaqueredirect') return 'a redirect, which is not followed'
+  const reason = statusText || `status ${status}` // browsers know no reason in HTTP/2
+  const location = headers.get('location')
   return location ? `${reason}, to ${location}: redirects are not followed` : reason
 }
 
-/** Return what went wrong, what to say about it, and whether to try again may help. */
-function describeFailure(url: string, error: unknown): [text: string, hint: string, isTemporary: boolean] {
+/** Return what went wrong and what may help, and false if the same request cannot succeed later. */
+function describeFailure(url: string, error: unknown): [text: string, isTemporary?: false] {
   // Node.js says "fetch failed", and the reason in its cause; browsers say "Failed to fetch", and no reason.
   const reason = (error as { cause?: unknown })?.cause ?? error
-  const { message, code = '' } = reason as { message?: string; code?: string | number }
-  const text = message || String(code || reason)
-  if (/CERT|UNABLE_TO_VERIFY/.test(String(code))) {
-    return [text, '. To trust a certificate, name its file in NODE_EXTRA_CA_CERTS before Node.js starts', false]
+  const { message, code } = reason as { message?: string; code?: unknown }
+  const kind = String(code ?? '')
+  const text = message || kind || String(reason)
+  if (/CERT|UNABLE_TO_VERIFY/.test(kind)) {
+    return [`${text}. To trust a certificate, name its file in NODE_EXTRA_CA_CERTS before Node.js starts`, false]
   }
-  if (/^ERR_SSL/.test(String(code))) {
-    return [String(code), '. The service answers without TLS: its address begins with http://', false]
+  if (/^ERR_SSL/.test(kind)) return [`${kind}. The service answers without TLS: its address begins with http://`, false]
+  if (/^(UND_ERR_SOCKET|ECONNRESET|HPE_.+)$/.test(kind) && /^http:/i.test(url)) {
+    return [`${text}. Does its address begin with https://?`]
   }
-  if (/^(UND_ERR_SOCKET|ECONNRESET|HPE_.+)$/.test(String(code)) && /^http:/i.test(url)) {
-    return [text, '. Does its address begin with https://?', true]
-  }
-  const origin = globalThis.location?.origin
-  if (!origin || !(reason instanceof TypeError)) return [text, '', true]
-  return [text, `. Does it run, let in pages of ${origin} (FLOORGATE_CORS_ORIGINS), and have a trusted certificate?`, true]
+  const page = globalThis.location?.origin
+  if (!page || !(reason instanceof TypeError)) return [text]
+  const permit = `'floorgate keys create --origin ${page}' or FLOORGATE_CORS_ORIGINS allows them`
+  return [`${text}. Does the service run, with a trusted certificate, and allow pages of ${page}? ${permit}`]
 }
