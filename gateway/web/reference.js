@@ -83,6 +83,16 @@ function withUntickedOptions({ paths, components, ...description }) {
   return { ...description, paths: shown, components: { ...components, parameters: Object.fromEntries(parameters) } }
 }
 
+const slug = (text) => text.replaceAll(' ', '-')
+
+/** Scalar's anchor of what a link names. If the key does not see that, the start: Scalar would put it before all its links. */
+function anchorOf(hash, { paths }) {
+  const anchor = slug(decodeURIComponent(hash)).replace('#/', '#tag/')
+  const operations = Object.values(paths).flatMap(Object.values)
+  const isSeen = operations.some(({ tags, operationId }) => tags.some((tag) => `#tag/${slug(tag)}/${operationId}`.startsWith(anchor)))
+  return isSeen || !anchor.startsWith('#tag/') ? anchor : '#'
+}
+
 function configure(description) {
   const names = keyHeaders(description)
   return {
@@ -95,9 +105,9 @@ function configure(description) {
     plugins: [tryPlugin],
     hiddenClients: AVAILABLE_CLIENTS.filter((client) => client !== Object.values(CURL).join('/')),
     defaultHttpClient: CURL,
-    generateTagSlug: ({ name }) => name.replaceAll(' ', '-'),
+    generateTagSlug: ({ name }) => slug(name),
     generateOperationSlug: ({ operationId }) => operationId,
-    redirect: (hash) => hash.startsWith('#/') ? decodeURIComponent(hash).replace('#/', '#tag/').replaceAll(' ', '-') : null,
+    redirect: (hash) => anchorOf(hash, description),
     modelsSectionLabel: 'Schemas',
     documentDownloadType: 'none', // the bar has links to both
     withDefaultFonts: false,

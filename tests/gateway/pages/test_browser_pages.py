@@ -383,6 +383,17 @@ def test_a_link_opens_an_operation_of_the_reference(seen: browser.Visit, anchor:
 
 @needs_browser
 @pytest.mark.slow
+def test_a_link_to_what_the_key_does_not_see_opens_the_reference_at_its_start(
+    seen: browser.Visit,
+) -> None:
+    seen.page.goto(f"{seen.base_url}/v1/openapi#/Custom%20endpoints%3A%20Units/flats")
+    units = seen.page.get_by_role("complementary").get_by_role("link", name="Units", exact=True)
+    expect(units).to_have_attribute("href", "#tag/Units")
+    expect(seen.page).to_have_url(f"{seen.base_url}/v1/openapi#description/introduction")
+
+
+@needs_browser
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "shows"),
     [("/maps", "Alder Court"), ("/graphql", "GraphiQL"), ("/v1/openapi", "Units")],
