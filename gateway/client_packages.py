@@ -110,7 +110,8 @@ def render_page(base_url: str, version: str) -> str:
   integrity="{_compute_integrity(DIST_DIR / component)}"
   crossorigin="anonymous"></script>
 <floorgate-map url="{base_url}" api-key="fgk_…" map="my-map"></floorgate-map>"""
-    main = f"""<h1>Clients</h1>
+    main = f"""<a href="../">Floorgate</a>
+<h1>Clients</h1>
 <p>Version {version}, for the <a href="../v1/openapi">API</a> of this service. They are installed
 without an API key. The guide of each is the file <code>README.md</code> in it.
 <h2>Python</h2>

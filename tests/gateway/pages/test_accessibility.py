@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from gateway import client_packages
 from gateway.public_endpoints import NOT_BUILT_HTML
 from rest.errors import render_errors_page
 from tests.gateway.pages import browser
@@ -135,6 +136,16 @@ def test_the_list_of_maps_and_the_dialog_are_accessible(
 
 def test_the_start_page_is_accessible(coloured: browser.Visit, axe: str) -> None:
     coloured.page.goto(coloured.base_url)
+    assert problems(coloured.page, axe) == {}
+
+
+def test_the_page_of_the_clients_is_accessible(
+    coloured: browser.Visit, axe: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(client_packages, "DIST_DIR", tmp_path)
+    (tmp_path / "floorgate-map-1.0.js").touch()
+    coloured.page.set_content(client_packages.render_page(coloured.base_url, "1.0"))
+    expect(coloured.page.get_by_role("link", name="Floorgate", exact=True)).to_be_visible()
     assert problems(coloured.page, axe) == {}
 
 

@@ -6,6 +6,7 @@ import re
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from urllib.parse import urljoin
 
 import httpx
 import pytest
@@ -98,6 +99,13 @@ def test_a_page_has_no_inline_script_and_loads_nothing_from_elsewhere(
         assert response.headers["content-type"].startswith(types[Path(address).suffix])
         assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
         assert response.headers.get_list("x-content-type-options") == ["nosniff"]
+
+
+@needs_build
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_leads_to_the_others_and_to_the_clients(client: httpx.Client, path: str) -> None:
+    links = re.findall(r'<a href="(.+?)"', client.get(path).text)
+    assert {urljoin(path, link) for link in links} >= {*PAGES, "/clients/"}
 
 
 @needs_build
