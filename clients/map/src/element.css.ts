@@ -79,15 +79,23 @@ export const elementStyles = css`
     .handle::before { content: ''; display: block; width: 40px; height: 5px; margin: 4px auto; border-radius: 3px; background: var(--floorgate-quiet); }
     .grip { touch-action: none; }
     .top { position: static; width: auto; padding: 10px 12px; }
-    .sheet:has(> .panel:not([hidden])) .top { display: none; }
     .panel { position: static; flex: 1; width: auto; max-height: none; min-height: 0; padding: 0 16px 14px; border: 0; background: none; box-shadow: none; }
     .right { inset: auto 12px calc(100% + 12px) auto; }
     .title { inset: 8px auto auto 8px; max-width: calc(100% - 16px); padding: 4px 10px; }
-    .zoom { display: none; }
     .floors { max-height: calc(54cqh - 76px); }
     .attribution { inset: 12px 12px auto auto; }
-    :is(.sheet, .notice) :is(button:not(.handle), input:not([type='checkbox'], [type='radio']), select) { min-width: 44px; min-height: 44px; }
     .sheet[data-height='full'] .right { display: none; }
+  }
+
+  /* On its side, the panel is beside the map, as high as it. */
+  @container (width >= 640px) and (height < 480px) {
+    .panel { inset: 8px auto 8px 8px; width: min(380px, 46cqw); max-height: none; }
+    .floors { max-height: calc(100cqh - 84px); }
+  }
+
+  @container (width < 640px) or (height < 480px) {
+    .sheet:has(> .panel:not([hidden])) .top, .zoom { display: none; }
+    :is(.sheet, .notice) :is(button:not(.handle), input:not([type='checkbox'], [type='radio']), select) { min-width: 44px; min-height: 44px; }
   }
 
   @media (prefers-reduced-motion: reduce) {

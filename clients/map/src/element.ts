@@ -45,7 +45,7 @@ export class FloorgateMap extends StateElement {
   /** Which controls are shown, separated by spaces. */
   declare controls: string
   /** Of lengths; by default as the user's language has it. */
-  declare measure: Measure
+  declare measure: Measure | null
   /** Texts in place of the English ones. */
   declare texts: Partial<Texts>
 
@@ -63,7 +63,7 @@ export class FloorgateMap extends StateElement {
     this.url = location.origin
     this.apiKey = ''
     this.controls = ALL_CONTROLS
-    this.measure = measureOf(navigator.language)
+    this.measure = null
     this.texts = {}
     this.addEventListener('dragover', (event) => this.#shows('check') && event.preventDefault())
     this.addEventListener('drop', (event) => this.#drop(event))
@@ -244,7 +244,7 @@ export class FloorgateMap extends StateElement {
       explorer,
       state: this.state,
       texts: this.fullTexts,
-      measure: this.measure,
+      measure: measureOf(navigator.language, this.measure),
       url: this.#api?.url ?? '',
       canRoute: this.#canRoute,
       change: (part) => this.change(part),

@@ -146,6 +146,8 @@ def test_without_a_route_both_places_stay(world: World) -> None:
         ("measureOf('en-US')", "feet"),
         ("measureOf('de-CH')", "metres"),
         ("measureOf('not a tag')", "metres"),
+        ("measureOf('en-US', 'metres')", "metres"),
+        ("measureOf('en-US', 'yards')", "feet"),
         ("formatLength(41.2, 'feet', 'en')", "41 ft"),
         ("formatLength(1234, 'feet', 'en')", "1,230 ft"),
         ("formatLength(41.2, 'metres', 'en')", "13 m"),

@@ -40,7 +40,7 @@ def expect_in_sight(part: Locator) -> None:
     part.click(trial=True)  # waits until the part stands still and a tap would reach it
 
 
-@pytest.mark.parametrize(("width", "height"), [(390, 844), (360, 640)])
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (360, 640), (844, 390)])
 def test_a_resident_finds_the_gym_from_a_sign_without_scrolling(
     explorer: Explorer, width: int, height: int
 ) -> None:

@@ -5,8 +5,9 @@ export type Measure = 'feet' | 'metres'
 const METRES_PER_FOOT = 0.3048
 const REGIONS_WITH_FEET = new Set(['US', 'LR', 'MM'])
 
-/** The measure that people use where this language is spoken; without a region, that of its largest one. */
-export function measureOf(language: string): Measure {
+/** The measure that is asked for, or else the one that people use where this language is spoken; without a region, that of its largest one. */
+export function measureOf(language: string, asked?: string | null): Measure {
+  if (asked === 'feet' || asked === 'metres') return asked
   try {
     return REGIONS_WITH_FEET.has(new Intl.Locale(language).maximize().region ?? '') ? 'feet' : 'metres'
   } catch {

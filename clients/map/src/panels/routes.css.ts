@@ -34,7 +34,7 @@ export const routesStyles = css`
     .routes :is(button, .option) { min-height: 44px; }
   }
 
-  @container (width < 640px) {
+  @container (width < 640px) or (height < 480px) {
     .routes .fold { display: flex; }
     .routes .place { align-items: start; }
     .routes .next { display: block; }

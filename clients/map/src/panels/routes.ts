@@ -55,7 +55,7 @@ function hereText(view: RoutesView, here: Waypoint): string | typeof nothing {
   return view.isLost ? texts.hereUnknown : fill(texts.hereIs, { name: nameWaypoint(view, here) })
 }
 
-/** On a phone, the ends and options of a route are folded into a button. */
+/** On a small screen, the ends and options of a route are folded into a button. */
 function fold(view: RoutesView): TemplateResult | typeof nothing {
   const { state, texts, finder } = view
   const { to, mode, avoid } = state
