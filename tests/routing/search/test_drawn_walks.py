@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from numpy.typing import NDArray
-from shapely import LineString, Point
+from shapely import LineString, Point, Polygon, box
 
 from routing.costing import TravelMode
 from routing.network.mesh import PUBLIC, grow
 from routing.network.network import Network
-from routing.plan import Plan
+from routing.plan import Door, Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import ProcessedPlan, process_plan
 from routing.search.drawn_walks import CLEARANCE_FEET, draw_route
 from routing.search.router import WalkLeg, find_route
@@ -104,3 +104,22 @@ def test_a_line_leads_through_the_middle_of_a_narrow_door() -> None:
     [(_, line)] = draw(network, "A", "B")
     middle = cell_square(4, 2).centroid
     assert LineString(line).distance(middle) < 0.3
+
+
+def test_a_line_enters_no_private_room_that_the_walk_passes() -> None:
+    # A thin wall leaves a foot of the hall free before one of the home's two doors.
+    corners = "0,0 9.5,0 9.5,9 10.5,9 10.5,0 20,0 20,10 0,10"
+    hall = Polygon([tuple(map(float, corner.split(","))) for corner in corners.split()])
+    plan = Plan(
+        (Level("0", 0),),
+        (
+            Space("hall", "0", hall, SpaceKind.CORRIDOR, "Hall"),
+            Space("home", "0", box(0, 10.5, 20, 20), SpaceKind.ROOM, "Home", is_private=True),
+        ),
+        (),
+        (Door("one", "0", box(1, 10, 4, 10.5), 3), Door("two", "0", box(5, 10, 15, 10.5), 10)),
+        (),
+        (PlanLocation("A", "0", 4, 2, "A"), PlanLocation("B", "0", 16, 2, "B")),
+    )
+    network = process_plan(plan).networks[TravelMode.FOOT]
+    assert_walkable(network, draw(network, "A", "B"))
