@@ -108,8 +108,7 @@ def test_a_line_leads_through_the_middle_of_a_narrow_door() -> None:
 
 def test_a_line_enters_no_private_room_that_the_walk_passes() -> None:
     # A thin wall leaves a foot of the hall free before one of the home's two doors.
-    corners = "0,0 9.5,0 9.5,9 10.5,9 10.5,0 20,0 20,10 0,10"
-    hall = Polygon([tuple(map(float, corner.split(","))) for corner in corners.split()])
+    hall = Polygon([(0, 0), (9.5, 0), (9.5, 9), (10.5, 9), (10.5, 0), (20, 0), (20, 10), (0, 10)])
     plan = Plan(
         (Level("0", 0),),
         (
