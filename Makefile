@@ -160,7 +160,7 @@ $(PEERS): requirements-bench.lock | $(DEVELOPMENT)
 audit: development $(AUDIT)/node_modules $(AUDITORS) ## Run all security audits; they need the network and slowhttptest
 	$(BIN)/python -m tools.audit
 
-screenshots: development ## Make the pictures of the map explorer in the README
+screenshots: development ## Make the pictures of the pages in the README and the docs
 	$(BIN)/python -m tools.screenshots
 
 sbom: development $(AUDITORS) ## Write what a release consists of (CycloneDX) to build/sbom

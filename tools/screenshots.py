@@ -1,7 +1,7 @@
-"""Make the pictures of the explorer in the README: `python -m tools.screenshots`.
+"""Make the pictures of the pages in the README and the docs: `python -m tools.screenshots`.
 
-Serves the demo property with a MongoDB of its own, opens the explorer in Chromium, and writes
-`docs/pictures/explorer.png` and `docs/pictures/explorer-phone.png`, with 256 colours to be small.
+Serves the demo property with a MongoDB of its own, opens the pages in Chromium, and writes
+`docs/pictures/*.png`, with 256 colours to be small.
 """
 
 import io
@@ -28,10 +28,14 @@ ROUTE = {
     "mode": "wheelchair",
 }
 SIGN = {"map": "alder-court-floor-plates", "here": "lqzelqyebp4", "to": "l4xusy2pgwt"}
-SHOTS: dict[str, tuple[ViewportSize, dict[str, str]]] = {
-    "explorer": ({"width": 1280, "height": 800}, ROUTE),
-    "explorer-phone": ({"width": 390, "height": 844}, SIGN),
+DRAWN = "html[data-drawn]"
+OPERATION = "section[id$='/listUnits']"
+SHOTS: dict[str, tuple[ViewportSize, str, str]] = {
+    "explorer": ({"width": 1280, "height": 800}, f"/maps?{urlencode(ROUTE)}", DRAWN),
+    "explorer-phone": ({"width": 390, "height": 844}, f"/maps?{urlencode(SIGN)}", DRAWN),
+    "reference": ({"width": 1280, "height": 800}, "/v1/openapi#/Units/listUnits", OPERATION),
 }
+"""The size, the address and what is there at the end, by the name of the picture."""
 NOTE_READY = "addEventListener('ready', () => { document.documentElement.dataset.drawn = 'yes' })"
 
 
@@ -54,25 +58,31 @@ def serve_demo() -> Iterator[str]:
                 process.communicate()
 
 
-def take(address: str, size: ViewportSize, query: dict[str, str]) -> bytes:
-    """Return a PNG of what the explorer shows."""
-    page_address, key = address.split("#")
-    with browser.visit(page_address.removesuffix("/maps")) as seen:
-        seen.page.set_viewport_size(size)
+@contextmanager
+def open_with_key(address: str) -> Iterator[browser.Visit]:
+    """Open the explorer, which keeps the key of its address for the pages that follow."""
+    with browser.visit(address.partition("/maps#")[0]) as seen:
         seen.page.emulate_media(color_scheme="light", reduced_motion="reduce")
         seen.page.add_init_script(NOTE_READY)
-        seen.page.goto(f"{page_address}?{urlencode(query)}#{key}")
-        seen.page.locator("html[data-drawn]").wait_for()
-        seen.page.wait_for_load_state("networkidle")
-        if errors := seen.all_errors():
-            raise SystemExit("\n".join(errors))
-        return seen.page.screenshot()
+        seen.page.goto(address)
+        yield seen
+
+
+def take(seen: browser.Visit, size: ViewportSize, address: str, drawn: str) -> bytes:
+    """Return a PNG of a page."""
+    seen.page.set_viewport_size(size)
+    seen.page.goto(seen.base_url + address)
+    seen.page.locator(drawn).wait_for()
+    seen.page.wait_for_load_state("networkidle")
+    if errors := seen.all_errors():
+        raise SystemExit("\n".join(errors))
+    return seen.page.screenshot()
 
 
 def main() -> None:
-    with serve_demo() as address:
-        for name, (size, query) in SHOTS.items():
-            picture = Image.open(io.BytesIO(take(address, size, query)))
+    with serve_demo() as address, open_with_key(address) as seen:
+        for name, shot in SHOTS.items():
+            picture = Image.open(io.BytesIO(take(seen, *shot)))
             path = PICTURES / f"{name}.png"
             picture.convert("RGB").quantize(256).save(path, optimize=True)
             click.echo(f"{path.relative_to(Path.cwd())}: {path.stat().st_size / 1000:.0f} kB")
