@@ -71,7 +71,7 @@ def read_map(client: Floorgate) -> dict[str, Any]:
     [unit, *_] = here.units.list()
     assert here.units.get(unit.id) == unit
     parsed = here.parsed()
-    assert here.geojson().features
+    assert all(each.properties.model_extra for each in here.geojson().features)
     assert here.picture().startswith(b"<svg ")
     [path] = client.maps.parse(DRAWING).elements
     assert isinstance(path, MapPath)

@@ -178,6 +178,22 @@ client.request("PUT", "/v1/maps/same-sync/levels/tags", json={})
     assert all(each["User-Agent"].startswith("floorgate-python/1.") for each in requests)
 
 
+def test_what_was_used_least_recently_leaves_the_cache_first() -> None:
+    program = """
+from floorgate_client import Floorgate, core
+core.MAX_CACHE_BYTES = 30  # each body has 12
+client = Floorgate(key="key", flags=["distances"])
+for name in "abacab":
+    client.maps(f"{name}-sync").level_tags.list()
+"""
+    with serve() as service:
+        run("-c", program, FLOORGATE_URL=service.url)
+    tags = {
+        name: [each["If-None-Match"] for each in service.requests[f"{name}-sync"]] for name in "abc"
+    }
+    assert tags == {"a": [None, '"1"', '"1"'], "b": [None, None], "c": [None]}
+
+
 @pytest.mark.slow
 def test_the_proxy_of_the_environment_is_used() -> None:
     with serve() as service:
