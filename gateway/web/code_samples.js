@@ -17,6 +17,8 @@ const PYTHON = {
     Object.entries(members).map(
       ([name, value]) => `${name === 'from' ? 'from_' : name}=${PYTHON.value(value)}`,
     ),
+  inline: (positional, named) => [...positional, ...named].join(', '),
+  wrapped: (positional, named) => `\n    ${[...positional, ...named].join(',\n    ')},\n`,
   returns: {
     list: (call, item) => `for ${item} in ${call}:\n    print(${item})`,
     changes: (call) => `for batch in ${call}:\n    print(batch.data, batch.cursor)`,
@@ -25,6 +27,7 @@ const PYTHON = {
     nothing: (call) => call,
   },
 }
+const MAX_COLUMNS = 40 // of arguments in one line: the reference has room for some 65 in all
 const WORDS = { true: 'True', false: 'False', null: 'None' }
 
 const TYPESCRIPT = {
@@ -36,13 +39,14 @@ const TYPESCRIPT = {
   name: (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase()),
   value: (value) => {
     if (Array.isArray(value)) return `[${value.map(TYPESCRIPT.value).join(', ')}]`
-    if (value instanceof Object) {
-      const members = Object.entries(value).map(([name, each]) => `${name}: ${TYPESCRIPT.value(each)}`)
-      return `{ ${members.join(', ')} }`
-    }
+    if (value instanceof Object) return `{ ${TYPESCRIPT.named(value).join(', ')} }`
     return typeof value === 'string' ? `'${value.replace(/[\\']/g, '\\$&')}'` : String(value)
   },
-  named: (members) => (Object.keys(members).length ? [TYPESCRIPT.value(members)] : []),
+  named: (members) =>
+    Object.entries(members).map(([name, value]) => `${name}: ${TYPESCRIPT.value(value)}`),
+  inline: (positional, named) =>
+    [...positional, ...(named.length ? [`{ ${named.join(', ')} }`] : [])].join(', '),
+  wrapped: (positional, named) => [...positional, `{\n  ${named.join(',\n  ')},\n}`].join(', '),
   returns: {
     list: (call, item) => `for await (const ${item} of ${call}) console.log(${item})`,
     changes: (call) => `for await (const batch of ${call}) console.log(batch.data, batch.cursor)`,
@@ -102,7 +106,15 @@ function writeSample(language, path, operation, parameters) {
   const item = places.at(-1).replace(/\(.*/, '').replace(/^.*_/, '').replace(/s$/, '')
   const program = language.returns[isFeed ? 'changes' : kindOf(operation)]
   const isReading = positional.includes(language.drawing)
-  return `${(isReading && language.reading) || ''}${start}${program(`${call}(${[...positional, ...language.named(named)].join(', ')})`, item)}\n`
+  const reading = (isReading && language.reading) || ''
+  return `${reading}${start}${program(`${call}(${writeArguments(language, positional, named)})`, item)}\n`
+}
+
+function writeArguments(language, positional, named) {
+  const members = language.named(named)
+  const inline = language.inline(positional, members)
+  const fits = inline.length <= MAX_COLUMNS || members.length < 2
+  return fits ? inline : language.wrapped(positional, members)
 }
 
 function kindOf(operation) {

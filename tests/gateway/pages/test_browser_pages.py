@@ -282,6 +282,7 @@ def test_the_reference_tries_an_operation_with_the_key_of_the_page(
     sent = [each for each in seen.requests if each.url.endswith("/v1/units")]
     assert [each.headers["api-key"] for each in sent] == ["wrong", demo.key]
     browser.expect_key_state(seen, "Key accepted")
+    expect(seen.page.get_by_text("Selected Auth Type").filter(visible=True)).to_have_count(0)
     assert demo.key not in seen.page.evaluate("JSON.stringify(localStorage)")
     assert [error for error in seen.all_errors() if "403" not in error] == []
 
