@@ -45,8 +45,19 @@ WITHOUT_ASYNC = {
     r"\basyncio\.sleep\b": "time.sleep",
 }
 """Makes the module of the client that waits from the one for asyncio."""
-PYTHON_TYPES = dict(boolean="bool", integer="int", number="float", string="str", null="None")
-TYPESCRIPT_TYPES = dict(boolean="boolean", integer="number", number="number", string="string")
+PYTHON_PARAMETERS = {
+    "boolean": "bool", "integer": "int", "number": "float", "string": "str", "null": "None",
+    "any": "Any", "enum": "Literal[{!r}]", "array": "Sequence[{}]", "time": "datetime | str",
+    "$ref": "params.{}",
+}  # fmt: skip
+PYTHON_RESULTS = PYTHON_PARAMETERS | {
+    "array": "builtins.list[{}]", "time": "datetime", "$ref": "models.{}",
+}  # fmt: skip
+TYPESCRIPT_TYPES = {
+    "boolean": "boolean", "integer": "number", "number": "number", "string": "string",
+    "null": "null", "any": "unknown", "enum": "{!r}", "array": "ReadonlyArray<{}>",
+    "time": "Date | string", "$ref": "models.{}",
+}  # fmt: skip
 Json: TypeAlias = dict[str, Any]
 
 
@@ -58,8 +69,7 @@ def to_pascal_case(name: str) -> str:
 
 
 def to_camel_case(name: str) -> str:
-    pascal = to_pascal_case(name)
-    return pascal[:1].lower() + pascal[1:]
+    return name[:1].lower() + to_pascal_case(name)[1:]
 
 
 def to_id_name(name: str) -> str:
@@ -72,36 +82,22 @@ def to_python_name(name: str) -> str:
     return f"{snake}_" if keyword.iskeyword(snake) else snake
 
 
-def to_python_type(schema: Json, *, is_result: bool = False) -> str:
-    write = partial(to_python_type, is_result=is_result)
+def to_type(schema: Json, names: dict[str, str]) -> str:
+    """Return the type of a schema by the names of types in a language."""
     match schema:
         case {"$ref": reference}:
-            return f"{'models' if is_result else 'params'}.{name_of(reference)}"
+            return names["$ref"].format(name_of(reference))
         case {"enum": values}:
-            return f"Literal{values}"
+            return " | ".join(names["enum"].format(each) for each in values)
         case {"oneOf": choices} | {"anyOf": choices}:
-            return " | ".join(map(write, choices))
+            return " | ".join(to_type(each, names) for each in choices)
         case {"type": [*kinds]}:
-            return " | ".join(write({**schema, "type": kind}) for kind in kinds)
+            return " | ".join(to_type({**schema, "type": kind}, names) for kind in kinds)
         case {"type": "array", "items": items}:
-            return f"{'builtins.list' if is_result else 'Sequence'}[{write(items)}]"
+            return names["array"].format(to_type(items, names))
         case {"format": "date-time"}:
-            return "datetime" if is_result else "datetime | str"
-    return PYTHON_TYPES.get(schema.get("type", ""), "Any")
-
-
-def to_typescript_type(schema: Json) -> str:
-    """Return the type of a parameter, a body or an item; results refer to their types."""
-    match schema:
-        case {"$ref": reference}:
-            return f"models.{name_of(reference)}"
-        case {"enum": values}:
-            return " | ".join(map(repr, values))
-        case {"type": "array", "items": items}:
-            return f"ReadonlyArray<{to_typescript_type(items)}>"
-        case {"format": "date-time"}:
-            return "Date | string"
-    return TYPESCRIPT_TYPES.get(schema.get("type", ""), "unknown")
+            return names["time"]
+    return names.get(schema.get("type", "any"), names["any"])
 
 
 def name_of(reference: str) -> str:
@@ -113,7 +109,7 @@ def name_of(reference: str) -> str:
 
 @dataclass(frozen=True)
 class Method:
-    """Describes an operation as a method."""
+    """Describes an operation as a method of a resource."""
 
     name: str
     verb: str
@@ -276,8 +272,14 @@ def generate(description: Json, languages: Iterable[str]) -> None:
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # noqa: S701  what is written is programs
     )
-    filters = (to_camel_case, to_id_name, to_python_name, to_python_type, to_typescript_type)
-    environment.filters |= {each.__name__: each for each in filters}
+    environment.filters |= {
+        "camel": to_camel_case,
+        "id_name": to_id_name,
+        "python_name": to_python_name,
+        "python": partial(to_type, names=PYTHON_PARAMETERS),
+        "python_result": partial(to_type, names=PYTHON_RESULTS),
+        "typescript": partial(to_type, names=TYPESCRIPT_TYPES),
+    }
 
     def render(template: str) -> str:
         return environment.from_string(template).render(resources=resources, root=root)

@@ -67,6 +67,10 @@ OWN_ENDPOINTS = (
     @endpoint(method: POST, path: "/v1/x/{group}/units", summary: "Assign", as: NONE) {
       assignUnitAttributes(input: {groupId: $group, assignments: $data}) { units { id } }
     }""",
+    """mutation CloseDoors($map: ID!, $data: [ID!])
+    @endpoint(method: PUT, path: "/v1/x/{map}/closed", summary: "Close doors", as: NONE) {
+      setClosures(input: {map: $map, doors: $data}) { closures { doors } }
+    }""",
     """query Far($map: ID!, $from: WaypointInput!)
     @endpoint(method: POST, path: "/v1/x/{map}/far", summary: "Measure", result: "map.matrix") {
       map(id: $map) {
@@ -84,6 +88,8 @@ export async function call({ x }: Floorgate): Promise<void> {
   first?.name.concat(String((await x.far('map', { from: { id: 'gym' } })).sources[0]?.x))
   void [await x.report('map'), await x.draw('<svg/>')]
   const assigned: void = await x.assign('view', [])
+  await x.closeDoors('map', ['door-1'])
+  await x.closeDoors('map', null)
   // @ts-expect-error: a misspelt filter
   x.linked('floor-1', { search: 'gym' })
   // @ts-expect-error: a misspelt member of a body

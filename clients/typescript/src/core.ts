@@ -47,7 +47,7 @@ export class Core {
   readonly #options: Options
   readonly #url: string
   readonly #headers: Headers
-  #cache = new Cache()
+  #cache = new ResponseCache()
 
   /** Make a client of the service at `url`. Throws TypeError. */
   constructor(options: Options = {}) {
@@ -126,7 +126,7 @@ export class Core {
 }
 
 /** Keeps the latest responses, for when a 304 says that one of them still holds: a tag is of equal bodies only. */
-class Cache {
+class ResponseCache {
   readonly #responses = new Map<string, Read>()
   #bytes = 0
 
