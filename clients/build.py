@@ -50,7 +50,7 @@ def pack(directory: Path) -> None:
             manifest = package / "package.json"
             manifest.write_text(manifest.read_text().replace('"0.0.0"', f'"{version}"', 1))
             _run_npm(package, "pack", "--silent", "--pack-destination", str(directory))
-    component = CLIENTS / "map/dist/floorgate-map.js"
+    component = CLIENTS / "map/dist/floorgate-map.script.js"
     shutil.copyfile(component, directory / f"floorgate-map-{version}.js")
 
 

@@ -106,7 +106,7 @@ def render_page(base_url: str, version: str) -> str:
     url = base_url + CLIENTS_PATH
     wheel = _WHEEL.format(version)
     client, component, _ = names = [each.format(version) for each in _NAMES_THAT_STAY.values()]
-    script = f"""<script type="module" src="{url}{component}"
+    script = f"""<script async src="{url}{component}"
   integrity="{_compute_integrity(DIST_DIR / component)}"
   crossorigin="anonymous"></script>
 <floorgate-map url="{base_url}" api-key="fgk_…" map="my-map"></floorgate-map>"""

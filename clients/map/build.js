@@ -1,22 +1,24 @@
-// Bundles the component into one file that loads nothing else, and prints its size.
+// Bundles the component into files that load nothing else, and prints the size of the first.
 
 import { build } from 'esbuild'
 import { readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 
 const FILE = 'dist/floorgate-map.js'
+const SCRIPT = 'dist/floorgate-map.script.js' // without exports: for any script element
 const LARGEST_KB = 120
 
-await build({
-  entryPoints: ['src/index.ts'],
-  outfile: FILE,
-  bundle: true,
-  minify: true,
-  format: 'esm',
-  target: 'es2022',
-  legalComments: 'inline',
-  logLevel: 'warning',
-})
+for (const [outfile, format] of [[FILE, 'esm'], [SCRIPT, 'iife']])
+  await build({
+    entryPoints: ['src/index.ts'],
+    outfile,
+    bundle: true,
+    minify: true,
+    format,
+    target: 'es2022',
+    legalComments: 'inline',
+    logLevel: 'warning',
+  })
 
 const kilobytes = gzipSync(await readFile(FILE), { level: 9 }).length / 1000
 console.log(`${FILE}: ${kilobytes.toFixed(1)} kB gzipped`)
