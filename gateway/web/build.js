@@ -33,6 +33,7 @@ const PAGES = {
   reference: { title: 'Floorgate · API reference', root: '..', current: 'v1/openapi' },
 }
 const PHONE_PAGES = ['maps']
+const MAP_PACKAGES = ['lit', '@lit/task', 'd3-selection', 'd3-transition', 'd3-zoom']
 const ICON = 'icon.svg'
 
 // GraphiQL's own style sheet already holds Monaco's; taking Monaco's again would double it.
@@ -73,8 +74,8 @@ async function bundlePages(workers, pages, splitting) {
     loader: { '.js': 'jsx', '.svg': 'copy', '.graphql': 'text' },
     define: { ...SHARED.define, WORKERS: JSON.stringify(workers) },
     plugins: [withoutMonacoStyles],
-    alias: { '@floorgate/map': '../../clients/map/src/index.ts' },
-    nodePaths: ['node_modules'], // the packages of the component, which is bundled from its sources
+    // The component is bundled from its sources, with the packages of the pages: it may have its own beside it.
+    alias: { '@floorgate/map': '../../clients/map/src/index.ts', ...Object.fromEntries(MAP_PACKAGES.map((name) => [name, name])) },
   })
   return outputs(metafile)
 }

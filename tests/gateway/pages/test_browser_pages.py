@@ -109,6 +109,12 @@ def test_a_page_leads_to_the_others_and_to_the_clients(client: httpx.Client, pat
 
 
 @needs_build
+def test_the_map_page_has_one_copy_of_lit(client: httpx.Client) -> None:
+    [script] = [each for each in assets_of(client.get("/maps").text) if each.endswith(".js")]
+    assert client.get(script).text.count("litHtmlVersions") == 1
+
+
+@needs_build
 def test_a_page_without_a_nonce_need_not_be_sent_again(client: httpx.Client) -> None:
     page = client.get("/maps")
     assert "%NONCE%" not in page.text
