@@ -5,7 +5,7 @@ import { fetchExplanation, showExplanation } from './explain.js'
 import { TEXTS } from './maps_texts.js'
 import { session } from './session.js'
 
-const MOST = 30
+const MAX_REQUESTS = 30
 
 /** What a request asks for, in one line. */
 function nameOf({ method, url, body }) {
@@ -22,7 +22,7 @@ export function requestList(source, dialog) {
     const name = nameOf(detail)
     requests.delete(name)
     requests.set(name, detail)
-    if (requests.size > MOST) requests.delete(requests.keys().next().value)
+    if (requests.size > MAX_REQUESTS) requests.delete(requests.keys().next().value)
   })
 
   async function explain({ url, method, headers, body }) {

@@ -10,7 +10,7 @@ import { compose, listInputs, readFields, readOperation, wrap, writeCall, writeP
 import { session } from './session.js'
 
 const PAUSE_MS = 300
-const MOST_CHARACTERS = 20_000 // of a response
+const MAX_CHARACTERS = 20_000 // of a response
 const OPTIONS = { accept: 'application/json' } // what the service refuses is no failure of the page
 const METHODS = { query: ['GET', 'POST'], mutation: ['POST', 'PUT', 'DELETE'] }
 const FORMS = ['', 'PAGE', 'LINKED_LIST', 'LIST', 'OBJECT', 'DATA', 'DOCUMENT', 'NONE']
@@ -73,7 +73,7 @@ function Preview({ openapi, sample, place }) {
   const text = typeof shown === 'string' ? shown : JSON.stringify(shown, null, 2)
   const reason = sample?.errors ? `: with the variables on screen, the operation failed. ${sample.errors[0].message}` : ', made from the types.'
   return (
-    <Code title="Response" text={text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}\n…` : text}>
+    <Code title="Response" text={text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}\n…` : text}>
       <p>{value === undefined ? `An example${reason}` : `With the variables on screen${note}.`}</p>
     </Code>
   )

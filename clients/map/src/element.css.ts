@@ -49,8 +49,7 @@ export const elementStyles = css`
   .printed { display: none; }
 
   h2 { margin: 0; font-size: 19px; overflow-wrap: anywhere; }
-  .head { min-height: 44px; }
-  .head { display: flex; align-items: center; justify-content: space-between; gap: 8px; }
+  .head { display: flex; min-height: 44px; align-items: center; justify-content: space-between; gap: 8px; }
   .actions { display: flex; flex-wrap: wrap; gap: 8px; margin: 12px 0; }
   dl { display: grid; gap: 8px; margin: 12px 0; }
   dl div { display: grid; grid-template-columns: 36% 1fr; gap: 8px; }

@@ -33,7 +33,7 @@ class RoutesPage extends LitElement {
   /** What the panel has told: places shown and routes found. */
   readonly told: unknown[] = []
   readonly api: Api = connectAs(parameters.get('key') ?? '')
-  readonly finder = new RouteFinder(this, { isOpen: () => true, found: ({ kind }) => this.told.push(kind) })
+  readonly finder = new RouteFinder(this, { isOpen: () => true, start: () => this.state.from, found: ({ kind }) => this.told.push(kind) })
 
   constructor() {
     super()

@@ -7,7 +7,6 @@ export type Floor = Schemas['Floor']
 export type Unit = Schemas['Unit']
 export type Location = Schemas['Location']
 export type ParsedMap = Schemas['ParsedMap']
-export type LevelTag = Schemas['LevelTag']
 
 const PER_PAGE = 10_000
 

@@ -1,6 +1,6 @@
 // What the card of a unit shows, in one query, and how to ask for the same with other tools.
 
-import type { Api } from './api.js'
+import { type Api, FLAGS } from './api.js'
 
 export const UNIT_QUERY = `query ShowUnit($id: ID!) {
   unit(id: $id) {
@@ -57,7 +57,6 @@ export const LOCATION_QUERY = `query ShowLocation($map: ID!, $ids: [ID!]) {
 }`
 
 /** A command line for a resource; the key stays a variable of the shell. */
-export function curlOf(url: string, path: string, flags: readonly string[]): string {
-  const flagged = flags.length ? ` \\\n  -H 'Experimental-Flags: ${flags.join(',')}'` : ''
-  return `curl '${url}${path}' -H "API-Key: $KEY"${flagged}`
+export function curlOf(url: string, path: string): string {
+  return `curl '${url}${path}' -H "API-Key: $KEY" \\\n  -H 'Experimental-Flags: ${FLAGS.join(',')}'`
 }

@@ -72,9 +72,9 @@ interface ParseError {
  * Parse the text of an SVG. Nothing is stored, and a drawing that is mostly an image is parsed too.
  * Throws a `RejectedDrawing` with the service's reason.
  */
-export async function checkDrawing(api: Api, svg: string, signal?: AbortSignal): Promise<DrawingCheck> {
+export async function checkDrawing(api: Api, svg: string): Promise<DrawingCheck> {
   const variables = { svg, places: MAX_PLACES }
-  const answer = await api.graphql<{ parsedUnitMap: DrawingCheck | null }>(QUERY, variables, signal)
+  const answer = await api.graphql<{ parsedUnitMap: DrawingCheck | null }>(QUERY, variables)
   const check = answer.data?.parsedUnitMap
   if (check) return check
   const error: ParseError | undefined = answer.errors?.[0]
@@ -99,9 +99,6 @@ export function storeysOfLevels(parsed: ParsedMap): number[] {
   visit(parsed.elements)
   return storeys
 }
-
-/** Code of the cause that `withUnknownUnits` adds. */
-export const UNKNOWN_UNITS = 'unknown-units'
 
 /**
  * A check with one more cause: the units of the drawing that are not `known` on the map. `boxOf` says where a
@@ -133,7 +130,7 @@ export function withUnknownUnits(
       height: found?.box.height ?? null,
     }
   })
-  const warning = { code: UNKNOWN_UNITS, isNote: false, ...words, count: unknown.length, places }
+  const warning = { code: 'unknown-units', isNote: false, ...words, count: unknown.length, places }
   return { ...check, warnings: [...check.warnings, warning] }
 }
 

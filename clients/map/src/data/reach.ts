@@ -64,12 +64,12 @@ export interface Reach {
 }
 
 /** So many units and so many amenities are listed at most. */
-export const MOST = 1000
+export const MAX_WITHIN = 1000
 const QUERY = `query Reach($map: ID!, $from: WaypointInput!, $minutes: Float!, $mode: TravelMode!, $avoid: [Avoidable!]) {
   map(id: $map) { reachable(from: $from, minutes: $minutes, mode: $mode, avoid: $avoid) {
     areas { floorId squareFeet polygons }
-    units(limit: ${MOST}) { unit { id } }
-    amenities: locations(tags: "-svc:id", limit: ${MOST}) { location { id } }
+    units(limit: ${MAX_WITHIN}) { unit { id } }
+    amenities: locations(tags: "-svc:id", limit: ${MAX_WITHIN}) { location { id } }
   } }
 }`
 

@@ -118,7 +118,7 @@ function examples(resource: RestResource, query: string, variables: object, { te
     </details>
     <details name="same">
       <summary>${texts.asCurl}</summary>
-      <pre tabindex="0">${curlOf(url, resource.path, FLAGS)}</pre>
+      <pre tabindex="0">${curlOf(url, resource.path)}</pre>
       <a href=${reference} target="_blank" rel=${rel}>${texts.openReference}</a>
     </details>
   `

@@ -2,6 +2,7 @@
 
 import { html, nothing } from 'lit'
 import type { AttributeGroup, LegendEntry } from '../data/attributes.js'
+import { AMENITIES } from '../data/reach.js'
 import { byName } from '../data/search.js'
 import { fill, type Texts } from '../texts.js'
 
@@ -23,8 +24,6 @@ export interface LayersOptions {
   onTags(tags: string | undefined): void
 }
 
-export const ALL_AMENITIES = 'svc:amenity'
-
 export function layersPanel(options: LayersOptions) {
   const { texts, groups, color, kinds, tags } = options
   return html`
@@ -43,7 +42,7 @@ export function layersPanel(options: LayersOptions) {
           ${texts.amenities}
           <select @change=${(event: Event) => options.onTags(valueOf(event))}>
             <option value="">${texts.noAmenities}</option>
-            ${option(ALL_AMENITIES, texts.allAmenities, tags === ALL_AMENITIES)}
+            ${option(AMENITIES, texts.allAmenities, tags === AMENITIES)}
             ${namesOf([...kinds.keys()]).map(([kind, name]) => option(kind, `${name} (${kinds.get(kind)})`, kind === tags))}
           </select>
         </label>`

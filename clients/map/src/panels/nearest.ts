@@ -1,7 +1,7 @@
 // The nearest amenities, and what is within some minutes.
 
 import { html, nothing, type TemplateResult } from 'lit'
-import { AMENITIES, MOST } from '../data/reach.js'
+import { AMENITIES, MAX_WITHIN } from '../data/reach.js'
 import { fill } from '../texts.js'
 import { failureOf, floorName, length, type RoutesView, time } from './routes_view.js'
 
@@ -9,7 +9,7 @@ const FIRST_MINUTES = 2
 const LAST_MINUTES = 15
 const STEP = 0.5
 const LISTED = 10
-const MOST_CHIPS = 6
+const MAX_CHIPS = 6
 
 /** The nearest amenities, ranked by time: choosing one leads there. */
 export function nearestPanel(view: RoutesView): TemplateResult | typeof nothing {
@@ -45,7 +45,7 @@ export function nearestPanel(view: RoutesView): TemplateResult | typeof nothing 
 export function chips({ finder, texts, change }: RoutesView): TemplateResult | typeof nothing {
   const near = finder.nearest.value ?? []
   const found = texts.wanted.split(',').flatMap((wanted) => near.find(({ kinds }) => kinds.some((kind) => kind.endsWith(`==${wanted.trim()}`))) ?? [])
-  const chosen = [...new Set(found)].slice(0, MOST_CHIPS)
+  const chosen = [...new Set(found)].slice(0, MAX_CHIPS)
   if (!chosen.length) return nothing
   return html`<div class="chips" role="group" aria-label=${texts.suggestions}>
     ${chosen.map(({ id, place }) => html`<button type="button" @click=${() => change({ to: { location: id } })}>${place.name ?? texts.unnamed}</button>`)}
@@ -95,7 +95,7 @@ function reachSummary({ finder, texts }: RoutesView): string | typeof nothing {
   const { value: reach, isBusy } = finder.reach
   if (!reach || isBusy) return nothing
   const minutes = exactMinutes(reach.minutes, texts.language)
-  const count = ({ length }: string[]) => (length < MOST ? length : fill(texts.orMore, { count: length }))
+  const count = ({ length }: string[]) => (length < MAX_WITHIN ? length : fill(texts.orMore, { count: length }))
   return fill(texts.within, { minutes, units: count(reach.units), amenities: count(reach.amenities) })
 }
 

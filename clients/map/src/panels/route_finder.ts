@@ -17,10 +17,10 @@ export interface FinderHost extends ReactiveControllerHost {
 export interface FinderOptions {
   /** Whether the panel is open: what is nearest is only asked for then. */
   isOpen(): boolean
-  /** Where routes start, if not only where the state says. */
-  start?(): Waypoint | undefined
+  /** Where routes start. */
+  start(): Waypoint | undefined
   /** A route, or why there is none. */
-  found?(answer: RouteAnswer): void
+  found(answer: RouteAnswer): void
 }
 
 const SLIDING_MS = 200
@@ -46,26 +46,23 @@ export class RouteFinder {
   /** Whether ends and options are shown on a phone, where they are folded once there is a start. */
   isUnfolded = false
 
-  constructor(
-    private readonly host: FinderHost,
-    { isOpen, found, start: startOfRoute = () => host.state.from }: FinderOptions,
-  ) {
+  constructor(private readonly host: FinderHost, options: FinderOptions) {
     this.availability = this.#ask(
       () => [host.api, host.state.map] as const,
       async ([api, map], signal) => (api && map !== undefined ? findAvailability(api, map, signal) : undefined),
     )
     const start = () => {
       const { map, mode, avoid } = host.state
-      const from = startOfRoute()
+      const from = options.start()
       return this.isReady && map !== undefined && from ? { map, from, mode, avoid } : undefined
     }
     this.route = this.#ask(
       () => [host.api, start(), host.state.to] as const,
       async ([api, start, to], signal) => (api && start && to ? findRoute(api, { ...start, to }, signal) : undefined),
-      (answer) => answer && found?.(answer),
+      (answer) => answer && options.found(answer),
     )
     this.nearest = this.#ask(
-      () => [host.api, isOpen() ? start() : undefined, host.state.tags] as const,
+      () => [host.api, options.isOpen() ? start() : undefined, host.state.tags] as const,
       async ([api, start, tags], signal) => (api && start ? findNearest(api, { ...start, tags }, signal) : undefined),
     )
     this.reach = this.#ask(

@@ -11,8 +11,7 @@ export const controls = css`
   button:hover { background: var(--floorgate-hover-surface); }
   button[aria-pressed='true'], button[aria-checked='true'], button[aria-current='true'] { border-color: var(--floorgate-accent); background: var(--floorgate-accent); color: var(--floorgate-on-accent); }
   button.primary { border-color: var(--floorgate-accent); background: var(--floorgate-accent); color: var(--floorgate-on-accent); font-weight: 600; }
-  input { text-overflow: ellipsis; }
-  ::placeholder { text-overflow: ellipsis; }
+  input, ::placeholder { text-overflow: ellipsis; }
   button.icon { display: inline-grid; place-items: center; width: 36px; padding: 0; }
   button:disabled { opacity: 0.5; cursor: default; }
   input, select { min-height: 40px; padding: 6px 12px; border: 1px solid var(--floorgate-border); border-radius: var(--floorgate-radius); background: var(--floorgate-surface); }

@@ -36,23 +36,13 @@ export interface ParsedLevel {
   elements: ParsedElement[]
 }
 
-export interface ParsedGeoreference {
-  type: 'Georeference'
-  uid: string
-  latitude: number
-  longitude: number
-  zoom: number
-  bearing: number
-  pitch: number
-}
-
 export type ParsedElement =
   | ParsedShape
   | ParsedUnit
   | ParsedHitArea
   | ParsedGroup
   | ParsedLevel
-  | ParsedGeoreference
+  | { type: 'Georeference' }
 
 export interface ParsedMap {
   version: string
