@@ -20,7 +20,7 @@ export function formatLength(feet: number, measure: Measure, language: string): 
   const value = measure === 'feet' ? feet : feet * METRES_PER_FOOT
   const rounded = value >= 100 ? Math.round(value / 10) * 10 : Math.round(value)
   const unit = measure === 'feet' ? 'foot' : 'meter'
-  return new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'short' }).format(rounded)
+  return formatUnit(rounded, unit, language)
 }
 
 /** A time: seconds below a minute, in steps of five; else minutes. */
@@ -28,6 +28,11 @@ export function formatTime(seconds: number, language: string): string {
   const short = seconds < 57.5
   const value = short ? Math.max(5, Math.round(seconds / 5) * 5) : Math.round(seconds / 60)
   const unit = short ? 'second' : 'minute'
+  return formatUnit(value, unit, language)
+}
+
+/** A number with its unit. */
+export function formatUnit(value: number, unit: string, language: string): string {
   return new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'short' }).format(value)
 }
 

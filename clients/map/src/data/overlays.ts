@@ -4,15 +4,10 @@ import type { Area } from './reach.js'
 import type { FoundRoute, RouteAnswer } from './routes.js'
 import type { Place } from './waypoints.js'
 import { fill, type Texts } from '../texts.js'
-import type { Overlay } from '../view/index.js'
+import type { Overlay, Point } from '../view/index.js'
 
 type Leg = FoundRoute['legs'][number]
 type Passage = Pick<Leg, 'floor_id' | 'to_floor_id' | 'connector_id'>
-
-interface Point {
-  x: number
-  y: number
-}
 
 export type RouteOverlay = Pick<Overlay, 'lines' | 'markers'>
 

@@ -1,6 +1,7 @@
 // The nearest amenities, and what is within some minutes.
 
 import { html, nothing, type TemplateResult } from 'lit'
+import { formatUnit } from '../data/measures.js'
 import { AMENITIES, MAX_WITHIN } from '../data/reach.js'
 import { fill } from '../texts.js'
 import { failureOf, floorName, length, type RoutesView, time } from './routes_view.js'
@@ -79,7 +80,7 @@ function slider({ finder, texts, change }: RoutesView, minutes: number): Templat
     <input
       type="range"
       aria-label=${texts.minutes}
-      aria-valuetext=${exactMinutes(minutes, texts.language)}
+      aria-valuetext=${formatUnit(minutes, 'minute', texts.language)}
       min=${STEP}
       max=${Math.max(LAST_MINUTES, minutes)}
       step=${STEP}
@@ -87,18 +88,14 @@ function slider({ finder, texts, change }: RoutesView, minutes: number): Templat
       @input=${(event: Event) => finder.slide(valueOf(event))}
       @change=${set}
     />
-    <output aria-hidden="true">${exactMinutes(minutes, texts.language)}</output>
+    <output aria-hidden="true">${formatUnit(minutes, 'minute', texts.language)}</output>
   </div>`
 }
 
 function reachSummary({ finder, texts }: RoutesView): string | typeof nothing {
   const { value: reach, isBusy } = finder.reach
   if (!reach || isBusy) return nothing
-  const minutes = exactMinutes(reach.minutes, texts.language)
+  const minutes = formatUnit(reach.minutes, 'minute', texts.language)
   const count = ({ length }: string[]) => (length < MAX_WITHIN ? length : fill(texts.orMore, { count: length }))
   return fill(texts.within, { minutes, units: count(reach.units), amenities: count(reach.amenities) })
-}
-
-function exactMinutes(minutes: number, language: string): string {
-  return new Intl.NumberFormat(language, { style: 'unit', unit: 'minute', unitDisplay: 'short' }).format(minutes)
 }
