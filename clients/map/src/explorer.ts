@@ -50,7 +50,8 @@ export class Explorer {
   readonly #memo = new Memo()
 
   constructor(private readonly host: ExplorerHost) {
-    this.data = new MapData(host)
+    const showsAttributes = () => this.#panel === 'card' || this.#panel === 'layers' || host.state.color !== undefined
+    this.data = new MapData(host, showsAttributes)
     this.finder = new RouteFinder(host, {
       isOpen: () => this.#panel === 'routes',
       start: () => this.start,

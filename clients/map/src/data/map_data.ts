@@ -24,7 +24,11 @@ export class MapData {
   readonly #unit
   readonly #tagged
 
-  constructor(private readonly host: DataHost) {
+  constructor(
+    private readonly host: DataHost,
+    showsAttributes: () => boolean,
+  ) {
+    let isAsked = false // for good, so that nothing is read twice
     this.#start = this.#task(
       () => [host.api, host.state.map] as const,
       async ([api, map]) => (api && map !== undefined ? readStart(api, map) : undefined),
@@ -40,7 +44,7 @@ export class MapData {
       },
     )
     this.#groups = this.#task(
-      () => [host.api] as const,
+      () => [(isAsked ||= showsAttributes()) ? host.api : undefined] as const,
       async ([api]) => (api ? readGroups(api) : null),
     )
     this.#legend = this.#task(
