@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
+from rest.names import to_snake_case
+
 _PARAMETER = re.compile("{(.*?)}")
 
 
@@ -45,10 +47,10 @@ Clashes: TypeAlias = Iterator[tuple[Address, str]]
 
 
 def _find_same_names(addresses: Iterable[Address]) -> Clashes:
-    """Find names that are one operation id, which begins with a small letter."""
-    by_id: dict[str, Address] = {}
+    """Find names that are one operation id, or one name of a method in the client libraries."""
+    by_method: dict[str, Address] = {}
     for address in addresses:
-        first = by_id.setdefault(address.name[:1].lower() + address.name[1:], address)
+        first = by_method.setdefault(to_snake_case(address.name).strip("_"), address)
         if first is not address:
             yield address, f"The name {first.name} is taken, by {first.method} {first.path}"
 

@@ -19,6 +19,7 @@ def test_the_built_in_endpoints_stand_together() -> None:
     ("name", "method", "path", "clash"),
     [
         ("listUnits", "GET", "/v1/x/a", "The name ListUnits is taken, by GET /v1/units"),
+        ("list_units", "GET", "/v1/x/a", "The name ListUnits is taken, by GET /v1/units"),
         (
             "A",
             "GET",
