@@ -26,14 +26,21 @@ PYTHON = CLIENTS / "python/src/floorgate_client"
 TYPESCRIPT = CLIENTS / "typescript"
 REVISION = 0
 """Counts the releases of the libraries for one version of the API."""
-CONSTRAINTS = {
+LEFT_OUT = {
     *("minLength", "maxLength", "pattern", "minItems", "maxItems", "minimum", "maximum"),
     *("title", "contentMediaType", "examples", "format", "additionalProperties"),
+    *("customTypePath", "customBasePath"),  # of datamodel-code-generator: Python modules to import
 }
-"""The service checks them; a library that did, too, would refuse what a later release allows.
+"""The service checks constraints; a library that did, too, would refuse what later releases allow.
 
 The format `date-time` and additional properties that are allowed are no constraints.
 """
+NAME = "[A-Za-z][A-Za-z0-9_-]*"
+METHOD = rf"({NAME}(\({NAME}\))?\.)+{NAME}"
+HEADER_PARAMETERS = ("total-count",)
+"""They ask for a header of the response, which only `request` returns."""
+TAKEN_ARGUMENTS = {"self", "data", "drawing", "models", "read"}
+"""Names that methods in Python use themselves."""
 WITHOUT_ASYNC = {
     r"\basync (?=def|for|with)": "",
     r"\bawait ": "",
@@ -47,18 +54,20 @@ WITHOUT_ASYNC = {
 """Makes the module of the client that waits from the one for asyncio."""
 PYTHON_PARAMETERS = {
     "boolean": "bool", "integer": "int", "number": "float", "string": "str", "null": "None",
-    "any": "Any", "enum": "Literal[{!r}]", "array": "Sequence[{}]", "time": "datetime | str",
-    "$ref": "params.{}",
+    "any": "Any", "enum": "Literal[{}]", "enums": ", ", "array": "Sequence[{}]",
+    "time": "datetime | str", "$ref": "params.{}",
 }  # fmt: skip
 PYTHON_RESULTS = PYTHON_PARAMETERS | {
     "array": "builtins.list[{}]", "time": "datetime", "$ref": "models.{}",
 }  # fmt: skip
 TYPESCRIPT_TYPES = {
     "boolean": "boolean", "integer": "number", "number": "number", "string": "string",
-    "null": "null", "any": "unknown", "enum": "{!r}", "array": "ReadonlyArray<{}>",
+    "null": "null", "any": "unknown", "enum": "{}", "enums": " | ", "array": "ReadonlyArray<{}>",
     "time": "Date | string", "$ref": "models.{}",
 }  # fmt: skip
 Json: TypeAlias = dict[str, Any]
+to_literal = partial(json.dumps, ensure_ascii=False)
+"""Returns a text as it is written in both languages."""
 
 
 # Names and types in both languages
@@ -69,7 +78,8 @@ def to_pascal_case(name: str) -> str:
 
 
 def to_camel_case(name: str) -> str:
-    return name[:1].lower() + to_pascal_case(name)[1:]
+    camel = name[:1].lower() + to_pascal_case(name)[1:]
+    return "constructor_" if camel == "constructor" else camel
 
 
 def to_id_name(name: str) -> str:
@@ -82,13 +92,17 @@ def to_python_name(name: str) -> str:
     return f"{snake}_" if keyword.iskeyword(snake) else snake
 
 
+def to_argument(name: str) -> str:
+    return f"{name}_" if name in TAKEN_ARGUMENTS else to_python_name(name)
+
+
 def to_type(schema: Json, names: dict[str, str]) -> str:
     """Return the type of a schema by the names of types in a language."""
     match schema:
         case {"$ref": reference}:
             return names["$ref"].format(name_of(reference))
         case {"enum": values}:
-            return " | ".join(names["enum"].format(each) for each in values)
+            return names["enum"].format(names["enums"].join(map(to_literal, values)))
         case {"oneOf": choices} | {"anyOf": choices}:
             return " | ".join(to_type(each, names) for each in choices)
         case {"type": [*kinds]}:
@@ -101,7 +115,15 @@ def to_type(schema: Json, names: dict[str, str]) -> str:
 
 
 def name_of(reference: str) -> str:
-    return reference.rpartition("/")[2]
+    """Return the name of a schema of the same description. Raises ValueError."""
+    return check_name(reference.removeprefix("#/components/schemas/"))
+
+
+def check_name(name: str, pattern: str = NAME) -> str:
+    """Return a name, which becomes one of a program. Raises ValueError."""
+    if not re.fullmatch(pattern, name):
+        raise ValueError(f"The description has a name that programs cannot have: {name!r}")
+    return name
 
 
 # Resources and their methods
@@ -128,6 +150,13 @@ class Method:
     """A reference to the type of its result."""
     data: Json
     """The schema of the member `data` of its result."""
+
+    @property
+    def text(self) -> str:
+        """Say what it does; descriptions may begin as summaries do."""
+        summary, text = (str(self.operation[name]) for name in ("summary", "description"))
+        summary = summary.rstrip(".")
+        return text if text.startswith(summary) else f"{summary}.\n\n{text}"
 
     @property
     def takes_drawing(self) -> bool:
@@ -176,12 +205,17 @@ class Reader:
                     self.add(path, verb.upper(), operation)
 
     def add(self, path: str, verb: str, operation: Json) -> None:
-        *segments, name = operation["x-sdk-method"].split(".")
+        *segments, name = check_name(operation["x-sdk-method"], METHOD).split(".")
         resource = reduce(Resource.find, segments, self.root)
+        for each in resource.methods:
+            if to_camel_case(each.name) == to_camel_case(name):
+                both = f"{each.operation['operationId']} and {operation['operationId']}"
+                raise ValueError(f"{both} would be one method: rename one of them")
         places: dict[str, list[Json]] = {"path": [], "query": []}
-        for each in operation.get("parameters", []):
-            if each.get("in") in places and each["name"] not in resource.ids:
-                places[each["in"]].append(each)
+        for parameter in operation.get("parameters", []):
+            place, left_out = parameter.get("in"), (*resource.ids, *HEADER_PARAMETERS)
+            if place in places and check_name(parameter["name"]) not in left_out:
+                places[place].append(parameter)
         ids, query = places["path"], sorted(places["query"], key=lambda each: not each["required"])
         path, body = re.sub("{.+?}", "{}", path), self.read_body(operation)
         results = self.read_result(operation)
@@ -207,7 +241,7 @@ class Reader:
             kind = "data" if [*members] == ["data"] else "object"
             if "Link" in response.get("headers", {}):
                 kind = "page"
-            elif "has_more" in members:
+            elif operation["x-sdk-method"] == "changes.list":
                 kind = "changes"
             return kind, result, data
         return "nothing", {}, {}
@@ -224,6 +258,8 @@ class Reader:
     def name(self, schema: Json, name: str) -> None:
         """Turn a schema into a reference."""
         if "$ref" not in schema:
+            while name in self.schemas:
+                name += "_"
             self.schemas[name] = {**schema}
             schema.clear()
             schema["$ref"] = f"#/components/schemas/{name}"
@@ -247,12 +283,14 @@ def find_references(schemas: object) -> list[str]:
 
 
 def without_constraints(schema: Json) -> Json:
-    """Return an object of a schema without constraints and deprecated members."""
+    """Return an object of a schema without constraints, extensions and deprecated members."""
 
     def is_kept(name: str, value: object) -> bool:
+        if name.startswith("x-"):
+            return False
         if isinstance(value, dict):
             return value.get("deprecated") is not True
-        return name not in CONSTRAINTS or value is True or value == "date-time"
+        return name not in LEFT_OUT or value is True or value == "date-time"
 
     return {name: value for name, value in schema.items() if is_kept(name, value)}
 
@@ -276,6 +314,8 @@ def generate(description: Json, languages: Iterable[str]) -> None:
         "camel": to_camel_case,
         "id_name": to_id_name,
         "python_name": to_python_name,
+        "argument": to_argument,
+        "literal": to_literal,
         "python": partial(to_type, names=PYTHON_PARAMETERS),
         "python_result": partial(to_type, names=PYTHON_RESULTS),
         "typescript": partial(to_type, names=TYPESCRIPT_TYPES),
@@ -308,6 +348,8 @@ def without_async(text: str) -> str:
 
 def write(file: Path, text: str) -> None:
     """Write a file, unless it has this text: its time says whether what is made of it is old."""
+    if file.suffix == ".py":
+        compile(text, file, "exec")  # it raises SyntaxError
     if not file.exists() or file.read_text() != text:
         file.write_text(text)
 
@@ -319,13 +361,8 @@ def write_python_types(description: Json, module: str, kind: str) -> None:
         *("--input-file-type", "openapi", "--output-model-type", kind),
         *("--target-python-version", "3.11", "--use-standard-collections", "--use-union-operator"),
         *("--enum-field-as-literal", "all", "--use-schema-description", "--use-field-description"),
-        *(
-            "--disable-timestamp",
-            "--use-type-alias",
-            "--parent-scoped-naming",
-            "--output",
-            str(PYTHON / f"{module}.py"),
-        ),
+        *("--disable-timestamp", "--use-type-alias", "--parent-scoped-naming"),
+        *("--no-allow-remote-refs", "--output", str(PYTHON / f"{module}.py")),
     )
     done = subprocess.run(command, input=json.dumps(description), capture_output=True, text=True)
     if done.returncode:
@@ -335,4 +372,8 @@ def write_python_types(description: Json, module: str, kind: str) -> None:
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit("Name the file of an OpenAPI description, such as that of /v1/openapi.json")
-    generate(json.loads(Path(sys.argv[1]).read_bytes()), sys.argv[2:] or ("python", "typescript"))
+    languages = sys.argv[2:] or ("python", "typescript")
+    try:
+        generate(json.loads(Path(sys.argv[1]).read_bytes()), languages)
+    except (ValueError, SyntaxError) as error:
+        sys.exit(f"Nothing can be generated of {sys.argv[1]}: {error}")

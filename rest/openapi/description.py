@@ -260,7 +260,7 @@ class DescriptionBuilder:
             content = {form.media_type: {"schema": schema, **shown}}
         more = responses.DEPRECATION_HEADERS if endpoint.deprecation else {}
         return {
-            "description": f"{endpoint.summary}.",
+            "description": f"{endpoint.summary.removesuffix('.')}.",
             "headers": responses.header_references(*names) | more,
             **({"content": content} if content else {}),
         }
@@ -309,7 +309,7 @@ def _endpoint_description(
 ) -> str:
     field = result_schema.find_field(endpoint.form.result_path)
     of_field = "" if endpoint.source else meaning_of(field)  # which may say more than it has
-    sentences = [endpoint.description or of_field or f"{endpoint.summary}."]
+    sentences = [endpoint.description or of_field or f"{endpoint.summary.removesuffix('.')}."]
     if permission := _permission_extension(operation):
         sentences.append(f"The key needs the permission `{permission['x-permission']}`.")
     if flags := required_flags(operation):

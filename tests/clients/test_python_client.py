@@ -12,9 +12,11 @@ from typing import Any
 import httpx
 import pytest
 
+from clients.generate import Reader
 from rest.openapi.sdk_methods import SDK_METHODS
 from tests.clients import environment
 from tests.clients.environment import CLIENTS, read_snippets, trust_variables
+from tests.clients.own_endpoints import HOSTILE_TEXTS, describe, with_hostile_texts
 from tests.clients.rest_clients import REQUESTS, check, check_errors, check_requests
 from tests.clients.unsteady_service import serve
 from tests.docs.pages import find_blocks
@@ -226,6 +228,83 @@ def test_the_client_and_programs_with_it_pass_mypy_in_strict_mode(tmp_path: Path
     programs += [PYTHON / "examples" / "sync_directory.py", SOURCE / "floorgate_client"]
     programs.append(CLIENTS / "generate.py")
     run("-m", "mypy", "--strict", "--config-file=", *programs, MYPYPATH=str(SOURCE))
+
+
+def generate(description: object, directory: Path) -> str:
+    """Generate a library of its own, and return the folder to import it from."""
+    copied, file = directory / "clients", directory / "openapi.json"
+    left_out = shutil.ignore_patterns("node_modules", "examples", "dist")
+    shutil.copytree(CLIENTS, copied, ignore=left_out, dirs_exist_ok=True)
+    file.write_text(json.dumps(description))
+    run(copied / "generate.py", file, "python")
+    return str(copied / "python" / "src")
+
+
+def test_texts_of_a_description_do_not_become_code(tmp_path: Path) -> None:
+    source = generate(with_hostile_texts(describe()), tmp_path)
+    shown = run(
+        "-c",
+        "from floorgate_client import async_resources, resources\n"
+        "for each in (resources.Resource, async_resources.AsyncResource):\n"
+        "    for kind in each.__subclasses__():\n"
+        "        print(*(getattr(kind, name).__doc__ for name in dir(kind)))",
+        PYTHONPATH=source,
+    )
+    lines = {line.strip() for line in shown.splitlines()}
+    for text in HOSTILE_TEXTS:
+        first, *rest = text.splitlines()
+        assert any(line.endswith(first) for line in lines) and lines.issuperset(rest)
+    assert not any(line.startswith("CODE RAN") for line in lines)
+
+
+@pytest.mark.parametrize("name", ["a(self): exit() #", "a\n", '"', "_core", "__init__", "é", ""])
+def test_names_of_a_description_do_not_become_code(name: str) -> None:
+    for change in ("method", "parameter", "type"):
+        description = describe()
+        operation = description["paths"]["/v1/units"]["get"]
+        content = operation["responses"]["200"]["content"]["application/json"]
+        if change == "method":
+            operation["x-sdk-method"] = f"x.{name}"
+        elif change == "parameter":
+            operation["parameters"][0]["name"] = name
+        else:
+            content["schema"]["$ref"] = f"#/components/schemas/{name}"
+        with pytest.raises(ValueError, match=r"a name that programs cannot have: .+"):
+            Reader(description)
+
+
+def test_own_endpoints_may_have_any_names(tmp_path: Path) -> None:
+    description = describe(
+        'query List @endpoint(path: "/v1/x/list", summary: "All.") { assets { data { id } } }',
+        """query Import($self: ID!, $read: String, $class: ID)
+        @endpoint(path: "/v1/x/{self}/units", summary: "List all") {
+          units(asset: $self, search: $read, floor: $class) { data { id } }
+        }""",
+        """mutation AssignmentInput($data: ID!, $items: [AssignmentInput!]!)
+        @endpoint(method: POST, path: "/v1/x/{data}/units", summary: "Assign", as: NONE) {
+          assignUnitAttributes(input: {groupId: $data, assignments: $items}) { units { id } }
+        }""",
+    )
+    source = generate(description, tmp_path)
+    program = """
+from floorgate_client import Floorgate
+x = Floorgate("https://floorgate.example", "key").x
+print(type(x.list()).__name__, type(x.import_("a", read_="b", class_="c")).__name__)
+print(x.list.__doc__.split("\\n")[0], x.list.__doc__.count("All"))
+"""
+    assert run("-c", program, PYTHONPATH=source) == "List List\nAll. 1\n"
+
+
+def test_two_operations_of_one_method_are_a_sentence(tmp_path: Path) -> None:
+    listing = (
+        'query {0} @endpoint(path: "/v1/x/{0}", summary: "List") {{ assets {{ data {{ id }} }} }}'
+    )
+    description = describe(*map(listing.format, ("NamedUnits", "named_units")))
+    (file := tmp_path / "openapi.json").write_text(json.dumps(description))
+    command = [sys.executable, str(CLIENTS / "generate.py"), str(file)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    sentence = "namedUnits and named_units would be one method: rename one of them"
+    assert done.stderr == f"Nothing can be generated of {file}: {sentence}\n" and done.returncode
 
 
 @pytest.mark.slow

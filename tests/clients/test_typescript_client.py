@@ -12,10 +12,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from rest.openapi.contracts import add_contracts
-from rest.openapi.description import build_description
 from rest.openapi.sdk_methods import SDK_METHODS
-from schema.root import GRAPHQL_SCHEMA
 from tests.clients import environment
 from tests.clients.conftest import Site
 from tests.clients.environment import (
@@ -25,13 +22,14 @@ from tests.clients.environment import (
     read_snippets,
     trust_variables,
 )
+from tests.clients.own_endpoints import HOSTILE_TEXTS, describe, with_hostile_texts
 from tests.clients.rest_clients import MAP, check, check_errors, check_requests
 from tests.clients.unsteady_service import UnsteadyService, serve
 from tests.docs.pages import find_blocks
 from tests.endpoints import ENDPOINTS
 from tests.gateway.pages import browser
 from tests.rest.demo_service import DemoService
-from tests.rest.openapi.test_contracts import CLOSURES, REPORT, UNITS, contract_of
+from tests.rest.openapi.test_contracts import CLOSURES, REPORT, UNITS
 from tests.rest.packages import Packages, install, npm
 
 pytestmark = [pytest.mark.xdist_group("clients"), pytest.mark.slow]
@@ -77,12 +75,15 @@ OWN_ENDPOINTS = (
         matrix: distanceMatrix(sources: [$from], targets: [$from]) { sources { x } }
       }
     }""",
+    """query Constructor
+    @endpoint(path: "/v1/x/list", summary: "List") { assets { data { id } } }""",
 )
 OWN_PROGRAM = """import { Floorgate, type LinkedItem } from '@floorgate/client'
 
 export async function call({ x }: Floorgate): Promise<void> {
   for await (const { id, floor } of x.floorUnits({ floor: 'floor-1' })) id.concat(floor?.id ?? '')
   for await (const unit of x.linked('floor-1', { query: 'gym' })) name(unit)
+  for await (const { id } of x.constructor_()) id.concat()
   await x.setDoors('map', { doors: ['door-1'] })
   const [first] = await x.names('alder-court')
   first?.name.concat(String((await x.far('map', { from: { id: 'gym' } })).sources[0]?.x))
@@ -226,20 +227,32 @@ def test_an_address_that_cannot_be_right_is_a_sentence(
     assert found["sentences"][8].startswith("There is no parameter asset_id; there are page, ")
 
 
-def test_own_endpoints_are_methods_with_types(compiled: Packages, tmp_path: Path) -> None:
+def build_own(compiled: Packages, tmp_path: Path, description: object) -> Packages:
+    """Generate and compile a library of its own."""
     left_out = shutil.ignore_patterns("node_modules", "program", "build", "dist", "examples")
-    clients, description = tmp_path / "clients", tmp_path / "openapi.json"
+    clients, file = tmp_path / "clients", tmp_path / "openapi.json"
     shutil.copytree(CLIENTS, clients, ignore=left_out)
     package = clients / "typescript"
     (package / "node_modules").symlink_to(TYPESCRIPT / "node_modules")
-    contracts = [*map(contract_of, (UNITS, CLOSURES, REPORT, *OWN_ENDPOINTS))]
-    described = add_contracts(build_description(GRAPHQL_SCHEMA), contracts)
-    description.write_text(json.dumps(described))
-    environment.run(sys.executable, clients / "generate.py", description, "typescript", cwd=clients)
+    file.write_text(json.dumps(description))
+    environment.run(sys.executable, clients / "generate.py", file, "typescript", cwd=clients)
     own = replace(compiled, tools=package)
     own.run(*npm(), "run", "build")
-    (package / "program").mkdir()
-    (package / "program" / "own.ts").write_text(OWN_PROGRAM)
+    return own
+
+
+def test_texts_of_a_description_do_not_become_code(compiled: Packages, tmp_path: Path) -> None:
+    own = build_own(compiled, tmp_path, with_hostile_texts(describe()))
+    assert own.run("node", "dist/index.js") == ""
+    generated = (own.tools / "src" / "resources.ts").read_text()
+    kept = (text.splitlines()[0].replace("*/", "*\\/") for text in HOSTILE_TEXTS)
+    assert all(text in generated for text in kept)
+
+
+def test_own_endpoints_are_methods_with_types(compiled: Packages, tmp_path: Path) -> None:
+    own = build_own(compiled, tmp_path, describe(UNITS, CLOSURES, REPORT, *OWN_ENDPOINTS))
+    (own.tools / "program").mkdir()
+    (own.tools / "program" / "own.ts").write_text(OWN_PROGRAM)
     own.tool("tsc", "--project", "tsconfig.test.json")
 
 
