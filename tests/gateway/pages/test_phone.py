@@ -92,10 +92,10 @@ def test_the_sheet_is_dragged_to_three_heights_and_set_with_keys(phone: Explorer
 
 def drag(handle: Locator, pixels: float) -> None:
     """Drag, and let go."""
+    handle.hover()  # waits until it stands still
     mouse, box = handle.page.mouse, handle.bounding_box()
     assert box
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    mouse.move(x, y)
     mouse.down()
     for step in range(1, 9):
         mouse.move(x, y + pixels * step / 8)
