@@ -37,8 +37,6 @@ The format `date-time` and additional properties that are allowed are no constra
 """
 NAME = "[A-Za-z][A-Za-z0-9_-]*"
 METHOD = rf"({NAME}(\({NAME}\))?\.)+{NAME}"
-HEADER_PARAMETERS = ("total-count",)
-"""They ask for a header of the response, which only `request` returns."""
 TAKEN_ARGUMENTS = {"self", "data", "drawing", "models", "read"}
 """Names that methods in Python use themselves."""
 WITHOUT_ASYNC = {
@@ -152,13 +150,6 @@ class Method:
     """The schema of the member `data` of its result."""
 
     @property
-    def text(self) -> str:
-        """Say what it does; descriptions may begin as summaries do."""
-        summary, text = (str(self.operation[name]) for name in ("summary", "description"))
-        summary = summary.rstrip(".")
-        return text if text.startswith(summary) else f"{summary}.\n\n{text}"
-
-    @property
     def takes_drawing(self) -> bool:
         return not self.body and "requestBody" in self.operation
 
@@ -213,7 +204,8 @@ class Reader:
                 raise ValueError(f"{both} would be one method: rename one of them")
         places: dict[str, list[Json]] = {"path": [], "query": []}
         for parameter in operation.get("parameters", []):
-            place, left_out = parameter.get("in"), (*resource.ids, *HEADER_PARAMETERS)
+            # The count is in a header of the response, which only `request` returns.
+            place, left_out = parameter.get("in"), (*resource.ids, "total-count")
             if place in places and check_name(parameter["name"]) not in left_out:
                 places[place].append(parameter)
         ids, query = places["path"], sorted(places["query"], key=lambda each: not each["required"])

@@ -11,6 +11,8 @@ REQUESTS = {
     "seconds": 2,
     "date": 2,
     "lost": 2,
+    "gateway": 2,
+    "late": 2,
     "same": 2,
     "post": 2,
     "down": 5,

@@ -18,7 +18,7 @@ from tests.clients import environment
 from tests.clients.environment import CLIENTS, read_snippets, trust_variables
 from tests.clients.own_endpoints import HOSTILE_TEXTS, describe, with_hostile_texts
 from tests.clients.rest_clients import REQUESTS, check, check_errors, check_requests
-from tests.clients.unsteady_service import serve
+from tests.clients.unsteady_service import EXPIRED, serve
 from tests.docs.pages import find_blocks
 from tests.rest.demo_service import FLOORGATE, DemoService, demo_service
 
@@ -93,7 +93,8 @@ def test_it_repeats_what_fails_for_a_while_and_nothing_else() -> None:
 
 @pytest.mark.slow
 def test_what_fails_is_an_exception() -> None:
-    names = ["cut", "gone", "later", "moved", "login", "array", "null", "text", "html"]
+    names = ["cut", "gone", "zipped", "later", "moved", "array", "null", "text", "html"]
+    names += ["login", "list", "members"]
     with serve() as service:
         found = ask((service.url, names))
     for client, errors in found.items():
@@ -101,23 +102,31 @@ def test_what_fails_is_an_exception() -> None:
         gone = shown.pop("gone")
         assert gone.startswith(f"ConnectionFailedError: No response from {service.url}: ")
         assert gone.endswith(". Does its address begin with https://?")
+        zipped = shown.pop("zipped")
+        assert zipped.startswith(f"ConnectionFailedError: No response from {service.url}: Error -3")
+        moved = "Moved Permanently, to https://floorgate.example/v1: redirects are not followed"
+        other = "ResponseError: 200: Not what the API sends: is the address that of the service?"
         assert shown == {
             "later": "RateLimitedError: 429 RATE_LIMITED: Too Many Requests",
-            "login": "ResponseError: 200: Not what the API sends:"
-            " is the address that of the service?",
-            "moved": "ResponseError: 301: Moved Permanently, to https://floorgate.example/v1",
-            **dict.fromkeys(("array", "null", "text", "html"), "ResponseError: 502: Bad Gateway"),
+            "moved": f"ResponseError: 301: {moved}",
+            **dict.fromkeys(names[5:9], "ResponseError: 500: Internal Server Error"),
+            **dict.fromkeys(names[9:], other),
         }
         asked = {name: len(service.requests[f"{name}-{client}"]) for name in names}
-        assert asked == {**dict.fromkeys(names, 1), "cut": 2, "gone": 5}
+        assert asked == {**dict.fromkeys(names, 1), "cut": 2, "gone": 5, "zipped": 5}
 
 
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [
         ("", "There is no address: pass one, or set FLOORGATE_URL"),
-        ("floorgate.example", "The address begins with https:// or http://, unlike"),
-        ("ftp://floorgate.example", "The address begins with https:// or http://, unlike"),
+        *(
+            (url, "An address is https:// or http://, host, port and path, unlike")
+            for url in (
+                *("floorgate.example", "ftp://floorgate.example", "https://floorgate.example:abc"),
+                *("https://floorgate.example?x=1", "https://floorgate.example/a#b", "https:///v1"),
+            )
+        ),
         (
             "https://floorgate.example:8443/v1/",
             "The address goes without /v1: 'https://floorgate.example:8443' instead of",
@@ -133,6 +142,44 @@ except ValueError as error:
     print(error)
 """
     assert run("-c", program).startswith(sentence)
+
+
+@pytest.mark.parametrize("key", ["fgk_1 fgk_2", "fgk_ä", "fgk_\x00"])
+def test_a_key_that_cannot_be_one_is_a_sentence_without_it(key: str) -> None:
+    program = f"""
+from floorgate_client import Floorgate
+try:
+    Floorgate("https://floorgate.example", {key!r})
+except ValueError as error:
+    print(error)
+"""
+    assert run("-c", program).startswith("The API key has a character that keys do not have")
+
+
+def test_changes_are_followed_through_an_outage_until_they_are_expired() -> None:
+    program = """
+import asyncio
+from floorgate_client import AsyncFloorgate, ChangesExpiredError, Floorgate
+
+try:
+    for batch in Floorgate(flags=["changes"]).changes.follow(pause_seconds=0):
+        print(batch.cursor)
+except ChangesExpiredError:
+    print("expired")
+
+async def follow():
+    async for batch in AsyncFloorgate(flags=["changes"]).changes.follow(pause_seconds=0):
+        print(batch.cursor)
+
+try:
+    asyncio.run(follow())
+except ChangesExpiredError:
+    print("expired")
+"""
+    with serve() as service:
+        shown = run("-c", program, FLOORGATE_URL=service.url, FLOORGATE_KEY="key")
+    assert shown == "now\nexpired\n" * 2
+    assert len(service.requests["changes"]) == 2 * EXPIRED
 
 
 @pytest.mark.parametrize("id", ["", ".", ".."])
@@ -163,18 +210,22 @@ def test_settings_are_those_of_the_environment_and_of_single_requests() -> None:
 import json
 from floorgate_client import Floorgate, ResponseError
 client = Floorgate(flags="distances")
-for each in (client, client.with_options(headers={"X-Request-Id": "mine"}, timeout=5), client):
+headers = {"X-Request-Id": "mine"}
+mine = client.with_options(flags=["changes", "locations"], headers=headers, timeout=5)
+for each in (client, mine, client):
     each.maps("same-sync").level_tags.list()
 print(repr(client))
 client.request("PUT", "/v1/maps/same-sync/levels/tags", json={})
 """
     with serve() as service:
-        shown = run("-c", program, FLOORGATE_URL=service.url, FLOORGATE_KEY="key")
+        shown = run("-c", program, FLOORGATE_URL=service.url, FLOORGATE_KEY=" key\n")
     assert shown == f"Floorgate('{service.url}')\n"  # without the key
     *requests, put = service.requests["same-sync"]
     assert put["If-None-Match"] is None
     assert [each["If-None-Match"] for each in requests] == [None, '"1"', '"1"']
     assert [each["X-Request-Id"] for each in requests] == [None, "mine", None]
+    flags = [each["Experimental-Flags"] for each in requests]
+    assert flags == ["distances", "changes,locations", "distances"]
     assert {each["API-Key"] for each in requests} == {"key"}
     assert all("gzip" in each["Accept-Encoding"] for each in requests)
     assert all(each["User-Agent"].startswith("floorgate-python/1.") for each in requests)

@@ -24,7 +24,7 @@ from tests.clients.environment import (
 )
 from tests.clients.own_endpoints import HOSTILE_TEXTS, describe, with_hostile_texts
 from tests.clients.rest_clients import MAP, check, check_errors, check_requests
-from tests.clients.unsteady_service import UnsteadyService, serve
+from tests.clients.unsteady_service import EXPIRED, UnsteadyService, serve
 from tests.docs.pages import find_blocks
 from tests.endpoints import ENDPOINTS
 from tests.gateway.pages import browser
@@ -173,19 +173,26 @@ def test_the_typescript_client_survives_what_services_in_trouble_send(
     moved = f"http://localhost:{service.url.rpartition(':')[2]}/v1/maps/movedelsewhere"
     check_requests(service, "ts")
     check_errors(found["ends"])
-    assert found["data"] == [[]] * 6
+    assert found["data"] == [[]] * 8
     assert found["raw"] == [200, "first", {"data": []}]
     # Of 50 MB, the one that was used least recently is forgotten first.
     assert found["asked"] == [None, None, '"1"', None, '"1"', None]
-    redirect = f"Temporary Redirect, to {moved}/levels/tags: redirects are not followed"
+    assert found["followed"] == ["now", "ChangesExpiredError"]
+    assert len(service.requests["changes"]) == EXPIRED
+    assert found["flags"] == "locations,changes"
+    redirect = f"307: Temporary Redirect, to {moved}/levels/tags: redirects are not followed"
+    other = "200: Not what the API sends: is the address that of the service?"
+    name, message, _ = found["errors"].pop("zipped")
+    assert name == "ConnectionFailedError" and message.startswith("No response from URL: ")
     assert found["errors"] == {
-        "null": ["ResponseError", "Bad Gateway", False],
-        "text": ["ResponseError", "Bad Gateway", False],
-        "html": ["ResponseError", "Bad Gateway", False],
-        "hours": ["RateLimitedError", "Too Many Requests", False],
+        "null": ["ResponseError", "500: Internal Server Error", False],
+        "text": ["ResponseError", "500: Internal Server Error", False],
+        "html": ["ResponseError", "500: Internal Server Error", False],
+        "hours": ["RateLimitedError", "429 RATE_LIMITED: Too Many Requests", False],
         "elsewhere": ["ResponseError", redirect, False],
-        "expired": ["ChangesExpiredError", "Gone", True],
-        "permission": ["PermissionRequiredError", "Forbidden", True],
+        "expired": ["ChangesExpiredError", "410 CHANGES_EXPIRED: Gone", True],
+        "permission": ["PermissionRequiredError", "403 PERMISSION_REQUIRED: Forbidden", True],
+        **{name: ["ResponseError", other, False] for name in ("login", "list", "members")},
     }
     late = "No response from URL: The operation was aborted due to timeout"
     assert found["timeout"] == ["ConnectionFailedError", late, 5]
@@ -212,19 +219,22 @@ def test_an_address_that_cannot_be_right_is_a_sentence(
     ):
         assert found["addresses"][name].startswith("No response from URL: ")
         assert sentence in found["addresses"][name]
-    begins = "The address begins with https:// or http://, unlike"
+    begins = "An address is https:// or http://, host, port and path, unlike"
     assert found["sentences"] == [
         "There is no address: pass one as `url`, or set FLOORGATE_URL",
         f"{begins} 'floorgate.example'",
         f"{begins} 'localhost:8443'",
         f"{begins} 'ftp://floorgate.example'",
+        f"{begins} 'https://f.example:abc'",
+        f"{begins} 'https://f.example?x=1'",
         "The address goes without /v1: 'URL' instead of 'URL/v1/'",
         "The address goes without /graphql: 'https://f.example/a' instead of 'https://f.example/a/graphql'",
         "There is no API key: pass one as `key`, or set FLOORGATE_KEY",
+        "The API key has a character that keys do not have, such as a space",
         "'..' is not an id",
-        *found["sentences"][8:],
+        *found["sentences"][11:],
     ]
-    assert found["sentences"][8].startswith("There is no parameter asset_id; there are page, ")
+    assert found["sentences"][11].startswith("There is no parameter asset_id; there are page, ")
 
 
 def build_own(compiled: Packages, tmp_path: Path, description: object) -> Packages:

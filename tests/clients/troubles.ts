@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 
 const [url = '', tlsUrl = ''] = process.argv.slice(2)
-const client = new Floorgate({ url, key: 'key', flags: ['changes', 'distances'], headers: { 'X-Request-Id': 'mine' } })
+const client = new Floorgate({ url, key: ' key\n', flags: ['changes', 'distances'], headers: { 'X-Request-Id': 'mine' } })
 const ask = (map: string, with_ = client) => with_.maps(map).levelTags.list()
 const failing = async (call: Promise<unknown>): Promise<unknown> => call.then(String, (reason: unknown) => reason)
 
@@ -16,7 +16,7 @@ async function errorOf(call: Promise<unknown>): Promise<FloorgateError> {
 }
 
 const data = []
-for (const map of ['cut', 'seconds-ts', 'date-ts', 'lost-ts', 'same-ts', 'same-ts']) data.push(await ask(map))
+for (const map of ['cut', 'seconds-ts', 'date-ts', 'lost-ts', 'gateway-ts', 'late-ts', 'same-ts', 'same-ts']) data.push(await ask(map))
 const assignment = { group_id: 'a', attribute_id: 'b', asset_id: 'c', unit_id: 'd' }
 await client.attributeGroups('post-ts').assignments.remove([assignment])
 const shared = client.withOptions({ timeoutSeconds: 100, headers: { 'X-Tour': '7' } })
@@ -32,21 +32,29 @@ for (const map of ['down', 'broken', 'invalid', 'later', 'closed']) {
   ends.push({ type: error.name, status, code, fields, request_id, docs, retry_after })
 }
 const errors: Record<string, unknown> = {}
-for (const map of ['null', 'text', 'html', 'hours', 'elsewhere', 'expired', 'permission']) {
+for (const map of ['null', 'text', 'html', 'hours', 'elsewhere', 'expired', 'permission', 'login', 'list', 'members', 'zipped']) {
   const error = await errorOf(ask(map))
-  errors[map] = [error.name, error.message, error instanceof ForbiddenError || error instanceof ChangesExpiredError]
+  errors[map] = [error.name, error.message.replace(url, 'URL'), error instanceof ForbiddenError || error instanceof ChangesExpiredError]
 }
+const followed: string[] = []
+const follow = async () => {
+  for await (const { cursor } of client.changes.follow({ pause_seconds: 0 })) followed.push(cursor)
+}
+followed.push((await errorOf(follow())).name)
 
 const asked: (string | null)[] = []
+let flags: string | null = null
 const large = new Floorgate({
   url,
   key: 'key',
   async fetch(_, { headers }) {
+    flags = new Headers(headers).get('experimental-flags')
     asked.push(new Headers(headers).get('if-none-match'))
     return new Response(new Uint8Array(20_000_000), { headers: { ETag: '"1"' } })
   },
 })
-for (const map of ['a', 'b', 'a', 'c', 'a', 'b']) await large.request('GET', '/v1/maps/{}', { ids: [map] })
+const flagged = large.withOptions({ flags: ['locations', 'changes'] })
+for (const map of ['a', 'b', 'a', 'c', 'a', 'b']) await flagged.request('GET', '/v1/maps/{}', { ids: [map] })
 
 /** A server that accepts connections and says nothing. */
 const silent = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1')
@@ -80,10 +88,11 @@ const addresses = Object.fromEntries(
 )
 const sentences = await Promise.all(
   [
-    ...['', 'floorgate.example', 'localhost:8443', 'ftp://floorgate.example', `${url}/v1/`, 'https://f.example/a/graphql'].map(
+    ...['', 'floorgate.example', 'localhost:8443', 'ftp://floorgate.example', 'https://f.example:abc', 'https://f.example?x=1', `${url}/v1/`, 'https://f.example/a/graphql'].map(
       (address) => () => new Floorgate({ url: address, key: 'key' }),
     ),
     () => new Floorgate({ url }),
+    () => new Floorgate({ url, key: 'fgk_1 fgk_2' }),
     () => client.units.get('..'),
     () => client.units.list(JSON.parse('{"asset_id": "x"}')),
   ].map(async (run) => (await failing(Promise.resolve().then<unknown>(run)) as Error).message.replaceAll(url, 'URL')),
@@ -94,6 +103,8 @@ console.log(
     raw: [raw.status, raw.headers.get('x-request-id'), await raw.json()],
     ends,
     asked,
+    flags,
+    followed,
     errors,
     timeout: [timeout.name, timeout.message.replace(silentUrl, 'URL'), attempts],
     ended,

@@ -22,11 +22,14 @@ ANSWERS: dict[str, tuple[int, object, dict[str, str]]] = {
     "down": (503, {"code": "UNAVAILABLE"}, {"Retry-After": "0"}),
     "broken": (500, {"code": "INTERNAL"}, {}),
     "invalid": (422, ERROR, {}),
-    "array": (502, b"[1, 2]", {}),  # not the service's, but of something before it
-    "null": (502, b"null", {}),
-    "text": (502, b'"none"', {}),
-    "html": (502, b"<h1>None</h1>", {}),
+    "array": (500, b"[1, 2]", {}),  # not the service's, but of something before it
+    "null": (500, b"null", {}),
+    "text": (500, b'"none"', {}),
+    "html": (500, b"<h1>None</h1>", {}),
     "login": (200, b"<h1>Log in</h1>", {}),
+    "list": (200, [{"data": []}], {}),
+    "members": (200, {"items": []}, {}),
+    "zipped": (200, b"not gzip", {"Content-Encoding": "gzip"}),
     "hours": (429, {"code": "RATE_LIMITED"}, {"Retry-After": "7200"}),
     "later": (429, {"code": "RATE_LIMITED"}, {"Retry-After": "3600"}),
     "closed": (503, {}, {"Retry-After": "Tue, 31 Dec 2999 23:59:59 GMT"}),
@@ -36,6 +39,10 @@ ANSWERS: dict[str, tuple[int, object, dict[str, str]]] = {
     "permission": (403, {"code": "PERMISSION_REQUIRED"}, {}),
 }
 """What a client gets each time, by the kind of the map."""
+OF_PROXIES = {"gateway": 502, "late": 504}
+"""What a client gets the first time while the service behind a proxy restarts."""
+OUTAGE, EXPIRED = 7, 9
+"""Changes come after so many requests without an answer, and are expired at the last of these."""
 TIMERS_ARE_EARLY_SECONDS = 0.1
 
 
@@ -59,7 +66,9 @@ def serve() -> Iterator[UnsteadyService]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            name = urlsplit(self.path).path.split("/")[3]  # proxies get whole addresses
+            name = (
+                urlsplit(self.path).path.split("/", 3)[-1].split("/")[0]
+            )  # proxies get whole addresses
             requests = service.requests.setdefault(name, [])
             requests.append(self.headers)
             if time.time() < service.not_before.get(name, 0) - TIMERS_ARE_EARLY_SECONDS:
@@ -73,6 +82,16 @@ def serve() -> Iterator[UnsteadyService]:
                 moment = int(time.time()) + 2
                 service.not_before[name] = moment
                 self.answer(503, {}, {"Retry-After": formatdate(moment, usegmt=True)})
+            elif kind in OF_PROXIES and is_first:
+                self.answer(OF_PROXIES[kind], b"<h1>nginx</h1>")
+            elif kind == "changes":
+                position = (len(requests) - 1) % EXPIRED
+                if position < OUTAGE:
+                    self.answer(*ANSWERS["down"])
+                elif position == OUTAGE:
+                    self.answer(200, {"data": [], "cursor": "now", "has_more": True})
+                else:
+                    self.answer(*ANSWERS["expired"])
             elif kind == "gone" or (kind == "lost" and is_first):
                 self.close_connection = True
             elif kind == "cut" and is_first:

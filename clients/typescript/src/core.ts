@@ -1,6 +1,6 @@
 // What all resources share: requests, retries, the cache and lists.
 
-import { ConnectionFailedError, errorOf, FloorgateError, ResponseError } from './errors.js'
+import { ConnectionFailedError, errorOf, FloorgateError, parseJson, ResponseError } from './errors.js'
 
 const MAX_RETRIES = 4
 const MAX_PAUSE_SECONDS = 60
@@ -48,6 +48,7 @@ export class Core {
   readonly #url: string
   readonly #headers: Headers
   #cache = new ResponseCache()
+  #isPatient = false
 
   /** Make a client of the service at `url`. Throws TypeError. */
   constructor(options: Options = {}) {
@@ -55,18 +56,23 @@ export class Core {
     const { url = '', key, flags = [], headers } = options
     this.#options = options
     this.#url = toAddress(url || env.FLOORGATE_URL)
-    const usedKey = key || env.FLOORGATE_KEY
-    if (!usedKey) throw new TypeError('There is no API key: pass one as `key`, or set FLOORGATE_KEY')
-    this.#headers = new Headers({ ...headers, 'API-Key': usedKey })
+    this.#headers = new Headers({ ...headers, 'API-Key': toKey(key || env.FLOORGATE_KEY) })
     if (flags.length) this.#headers.set('Experimental-Flags', flags.join(','))
   }
 
-  /** Return a client with another timeout, a signal or more headers, and the same cache. */
-  withOptions(options: Pick<Options, 'headers' | 'signal' | 'timeoutSeconds'>): this {
+  /** Return a client with other flags, another timeout, a signal or more headers, and the same cache. */
+  withOptions(options: Pick<Options, 'flags' | 'headers' | 'signal' | 'timeoutSeconds'>): this {
     const Client = this.constructor as new (options: Options) => this
     const headers = { ...this.#options.headers, ...options.headers }
     const other = new Client({ ...this.#options, ...options, headers })
     other.#cache = this.#cache
+    return other
+  }
+
+  /** Return a client that repeats requests for as long as their errors are temporary. */
+  patient(): this {
+    const other = this.withOptions({})
+    other.#isPatient = true
     return other
   }
 
@@ -85,9 +91,10 @@ export class Core {
         if (method === 'GET') this.#cache.put(url, outcome)
         return new Response(outcome.body.byteLength ? outcome.body : null, outcome.response)
       }
-      const seconds = outcome.retryAfter ?? (0.1 + Math.random() / 10) * 2 ** attempt
-      if (!outcome.isTemporary || attempt === MAX_RETRIES || seconds > MAX_PAUSE_SECONDS) throw outcome
-      await this.pause(seconds)
+      const seconds = outcome.retryAfter ?? (0.1 + Math.random() / 10) * 2 ** Math.min(attempt, 7)
+      const isLast = attempt === MAX_RETRIES || seconds > MAX_PAUSE_SECONDS
+      if (!outcome.isTemporary || (isLast && !this.#isPatient)) throw outcome
+      await this.pause(Math.min(seconds, MAX_PAUSE_SECONDS))
     }
   }
 
@@ -183,7 +190,7 @@ export class List<T> implements AsyncIterable<T> {
     const [core, method, path, content] = this.#request
     for (let query = content.query; ; ) {
       const response = await core.request(method, path, { ...content, query })
-      yield await readJson<Page<T>>(response)
+      yield await readJson<Page<T>>(response, ({ data }) => Array.isArray(data))
       const next = /<([^>]*)>; *rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
       if (!next) return
       query = Object.fromEntries(new URL(next).searchParams) // behind a proxy, only its query may be right
@@ -191,14 +198,11 @@ export class List<T> implements AsyncIterable<T> {
   }
 }
 
-/** Return the JSON of a response as a value. Throws FloorgateError. */
-export async function readJson<T>(response: Response): Promise<T> {
-  const text = await response.text()
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new ResponseError(response, text, 'The response is not JSON: is the address that of the service?')
-  }
+/** Return the object in a response, if it has what it needs. Throws FloorgateError. */
+export async function readJson<T>(response: Response, isComplete: (value: Partial<T>) => boolean = () => true): Promise<T> {
+  const value = parseJson(await response.text()) as T
+  if (value instanceof Object && !Array.isArray(value) && isComplete(value)) return value
+  throw new ResponseError(response, value, 'Not what the API sends: is the address that of the service?')
 }
 
 /** Return a query by the names of the API, such as `per-page` for `per_page`. Throws TypeError. */
@@ -211,10 +215,17 @@ export function toQuery(query: object, names: readonly string[]): Query {
 
 function toAddress(url = ''): string {
   if (!url) throw new TypeError('There is no address: pass one as `url`, or set FLOORGATE_URL')
-  const [, address = '', path] = /^(https?:\/\/.*?)(\/v1|\/graphql)?\/*$/i.exec(url) ?? []
-  if (!URL.canParse(address)) throw new TypeError(`The address begins with https:// or http://, unlike '${url}'`)
+  const [, address = '', path] = /^(https?:\/\/[^?#]*?)(\/v1|\/graphql)?\/*$/i.exec(url) ?? []
+  if (!URL.canParse(address)) throw new TypeError(`An address is https:// or http://, host, port and path, unlike '${url}'`)
   if (path) throw new TypeError(`The address goes without ${path}: '${address}' instead of '${url}'`)
   return address
+}
+
+function toKey(text = ''): string {
+  const key = text.trim()
+  if (!key) throw new TypeError('There is no API key: pass one as `key`, or set FLOORGATE_KEY')
+  if (/[^!-~]/.test(key)) throw new TypeError('The API key has a character that keys do not have, such as a space')
+  return key
 }
 
 function toPath(path: string, ids: readonly string[]): string {

@@ -36,6 +36,8 @@ export class ConnectionFailedError extends FloorgateError {
 /** The response is an error. `code` is stable, the wording of the message may change. */
 export class ResponseError extends FloorgateError {
   readonly status: number
+  /** What the message says after the status and the code. */
+  readonly reason: string
   readonly code: string | undefined
   /** Maps the name of each invalid input to what is wrong with it. */
   readonly fields: Record<string, string[]>
@@ -47,14 +49,18 @@ export class ResponseError extends FloorgateError {
     response: Response,
     /** The JSON of the response as a value, or else its text. */
     readonly body: unknown,
-    message = describeStatus(response),
+    reason = describeStatus(response),
   ) {
     const found: ErrorBody = body instanceof Object ? body : {}
     const inGraphQL = found.errors?.[0]
-    const isTemporary = response.status === 429 || response.status === 503
-    super(found.message ?? inGraphQL?.message ?? message, isTemporary, readRetryAfter(response))
-    this.status = response.status
-    this.code = found.code ?? inGraphQL?.extensions?.code
+    const { status } = response
+    const code = found.code ?? inGraphQL?.extensions?.code
+    const said = found.message ?? inGraphQL?.message ?? reason
+    const isTemporary = [429, 502, 503, 504].includes(status)
+    super(`${status}${code ? ` ${code}` : ''}: ${said}`, isTemporary, readRetryAfter(response))
+    this.status = status
+    this.reason = said
+    this.code = code
     this.fields = found.fields ?? {}
     this.requestId = found.request_id ?? response.headers.get('x-request-id') ?? undefined
     this.docs = found.docs
@@ -90,7 +96,9 @@ const KINDS: Record<string | number, typeof ResponseError> = {
   412: PreconditionFailedError,
   422: InvalidInputError,
   429: RateLimitedError,
+  502: UnavailableError,
   503: UnavailableError,
+  504: UnavailableError,
   CHANGES_EXPIRED: ChangesExpiredError,
   FLAG_REQUIRED: FlagRequiredError,
   PERMISSION_REQUIRED: PermissionRequiredError,
@@ -98,14 +106,18 @@ const KINDS: Record<string | number, typeof ResponseError> = {
 
 /** Return the exception of an error response with this body. */
 export function errorOf(response: Response, text: string): ResponseError {
-  let body: unknown = text
-  try {
-    body = JSON.parse(text)
-  } catch {
-    // A proxy has sent it, not the service.
-  }
+  const body = parseJson(text)
   const { code = '' }: ErrorBody = body instanceof Object ? body : {}
   return new (KINDS[code] ?? KINDS[response.status] ?? ResponseError)(response, body)
+}
+
+/** Return the value of JSON; a text that is none, of a proxy for example, is its own value. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
 }
 
 function readRetryAfter(response: Response): number | undefined {

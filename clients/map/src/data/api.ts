@@ -83,6 +83,6 @@ export async function orNull<T>(found: Promise<T>, status: number): Promise<T | 
 
 /** What went wrong, as a sentence for people. */
 export function toMessage(error: unknown, texts: { unreachable: string; notFound: string }): string {
-  if (error instanceof ResponseError) return error.status === 404 ? texts.notFound : error.message
+  if (error instanceof ResponseError) return error.status === 404 ? texts.notFound : error.reason
   return error instanceof ConnectionFailedError ? texts.unreachable : String(error)
 }

@@ -52,15 +52,12 @@ class AsyncCore:
         the service has made for itself, or as in httpx. Raises ValueError.
         """
         self._url = to_address(url or os.environ.get("FLOORGATE_URL"))
-        key = key or os.environ.get("FLOORGATE_KEY")
-        if not key:
-            raise ValueError("There is no API key: pass one, or set FLOORGATE_KEY")
+        key = to_key(key or os.environ.get("FLOORGATE_KEY"))
         self._headers = {"API-Key": key, "User-Agent": f"floorgate-python/{VERSION}"}
-        if flags:
-            names = flags if isinstance(flags, str) else ",".join(flags)
-            self._headers["Experimental-Flags"] = names
+        self._headers |= to_headers(flags)
         self._timeout = httpx.Timeout(timeout)
         self._cache = Cache()
+        self._is_patient = False
         if isinstance(verify, str):
             verify = ssl.create_default_context(cafile=verify)
         self._http = httpx.AsyncClient(verify=verify)
@@ -84,13 +81,20 @@ class AsyncCore:
     def with_options(
         self,
         *,
+        flags: Collection[str] = (),
         timeout: httpx.Timeout | float | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Self:
-        """Return a client with another timeout or more headers, over the same connections."""
+        """Return a client with other flags, timeout or headers, over the same connections."""
         other = copy(self)
-        other._headers = {**self._headers, **(headers or {})}
+        other._headers = {**self._headers, **to_headers(flags), **(headers or {})}
         other._timeout = self._timeout if timeout is None else httpx.Timeout(timeout)
+        return other
+
+    def patient(self) -> Self:
+        """Return a client that repeats requests for as long as their errors are temporary."""
+        other = copy(self)
+        other._is_patient = True
         return other
 
     async def request(
@@ -127,7 +131,7 @@ class AsyncCore:
             error: FloorgateError
             try:
                 response = await self._http.send(request)
-            except httpx.TransportError as cause:
+            except httpx.RequestError as cause:
                 error = ConnectionFailedError(self._url, cause)
             else:
                 if response.status_code == 304 and cached is not None:
@@ -138,10 +142,11 @@ class AsyncCore:
                 error = error_of(response)
             seconds = error.retry_after
             if seconds is None:
-                seconds = random.uniform(0.1, 0.2) * 2**attempt  # noqa: S311
-            if not error.is_temporary or attempt == MAX_RETRIES or seconds > MAX_PAUSE_SECONDS:
+                seconds = random.uniform(0.1, 0.2) * 2 ** min(attempt, 7)  # noqa: S311
+            is_last = attempt == MAX_RETRIES or seconds > MAX_PAUSE_SECONDS
+            if not error.is_temporary or (is_last and not self._is_patient):
                 raise error
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(min(seconds, MAX_PAUSE_SECONDS))
             attempt += 1
 
 
@@ -233,13 +238,31 @@ def to_address(url: str | None) -> str:
     """Return an address without a slash at its end. Raises ValueError."""
     if not url:
         raise ValueError("There is no address: pass one, or set FLOORGATE_URL")
-    parts = re.fullmatch(r"(https?://[^/].*?)(/v1|/graphql)?/*", url, re.IGNORECASE)
+    host = r"(?:[^/?#@]*@)?(?:\[[\da-f:]+\]|[^/?#@:\s]+)(?::\d+)?"
+    pattern = rf"(https?://{host}(?:/[^?#]*?)??)(/v1|/graphql)?/*"
+    parts = re.fullmatch(pattern, url, re.IGNORECASE)
     if not parts:
-        raise ValueError(f"The address begins with https:// or http://, unlike {url!r}")
+        raise ValueError(f"An address is https:// or http://, host, port and path, unlike {url!r}")
     address, path = parts.groups()
     if path:
         raise ValueError(f"The address goes without {path}: {address!r} instead of {url!r}")
     return str(address)
+
+
+def to_key(key: str | None) -> str:
+    """Return an API key without white space around it, as from a file. Raises ValueError."""
+    key = (key or "").strip()
+    if not key:
+        raise ValueError("There is no API key: pass one, or set FLOORGATE_KEY")
+    if not re.fullmatch("[!-~]+", key):  # which httpx would show in its exception
+        raise ValueError("The API key has a character that keys do not have, such as a space")
+    return key
+
+
+def to_headers(flags: Collection[str]) -> dict[str, str]:
+    """Return the header of experimental flags."""
+    names = flags if isinstance(flags, str) else ",".join(flags)
+    return {"Experimental-Flags": names} if names else {}
 
 
 def to_segment(id: str) -> str:

@@ -19,7 +19,7 @@ class FloorgateError(Exception):
 class ConnectionFailedError(FloorgateError):
     """There is no response; `__cause__` is the exception of httpx."""
 
-    def __init__(self, url: str, cause: httpx.TransportError) -> None:
+    def __init__(self, url: str, cause: httpx.RequestError) -> None:
         text = str(cause) or type(cause).__name__
         hints = [hint for sign, hint in _HINTS.items() if sign in text]
         self.is_temporary = not hints
@@ -41,8 +41,9 @@ class ResponseError(FloorgateError):
     """The response is an error. `code` is stable, the wording of `message` may change."""
 
     def __init__(self, response: httpx.Response, body: dict[str, Any]) -> None:
-        location = response.headers.get("Location")
-        reason = response.reason_phrase + (f", to {location}" if location else "")
+        reason = response.reason_phrase
+        if location := response.headers.get("Location"):
+            reason += f", to {location}: redirects are not followed"
         self.status = response.status_code
         self.message = str(body.get("message", reason))
         self.code: str | None = body.get("code")
@@ -51,7 +52,7 @@ class ResponseError(FloorgateError):
         self.request_id: str | None = body.get("request_id", response.headers.get("X-Request-Id"))
         self.docs: str | None = body.get("docs")
         """Links to a page about the code."""
-        self.is_temporary = self.status in {429, 503}
+        self.is_temporary = self.status in {429, 502, 503, 504}
         self.retry_after = _read_retry_after(response)
         super().__init__(f"{self.status}{f' {self.code}' if self.code else ''}: {self.message}")
 
@@ -103,7 +104,9 @@ _KINDS: dict[str | int, type[ResponseError]] = {
     412: PreconditionFailedError,
     422: InvalidInputError,
     429: RateLimitedError,
+    502: UnavailableError,
     503: UnavailableError,
+    504: UnavailableError,
     "CHANGES_EXPIRED": ChangesExpiredError,
     "FLAG_REQUIRED": FlagRequiredError,
     "PERMISSION_REQUIRED": PermissionRequiredError,
