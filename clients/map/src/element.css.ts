@@ -37,7 +37,7 @@ export const elementStyles = css`
   .handle { display: none; }
   .title { position: absolute; z-index: 1; inset: 12px 12px auto auto; display: flex; flex-wrap: wrap; gap: 0 8px; max-width: calc(100% - 24px - 400px); margin: 0; padding: 6px 12px; }
   .right { position: absolute; z-index: 2; inset: auto 12px 28px auto; display: flex; flex-direction: column; align-items: end; gap: 10px; }
-  .floors { display: flex; flex-direction: column; max-height: 60cqh; overflow: auto; }
+  .floors { display: flex; flex-direction: column; max-height: calc(100cqh - 220px); overflow: auto; }
   .floors button { min-width: 44px; min-height: 40px; border: 0; border-radius: 0; }
   .zoom { display: flex; flex-direction: column; }
   .zoom button { width: 44px; min-height: 40px; border: 0; border-radius: 0; background: none; }
