@@ -1,12 +1,17 @@
 // Programs for the reference that call an operation with the client libraries, by its
 // `x-sdk-method`, with the examples of the description.
 
+const KEYWORDS = new RegExp(
+  '^(and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|' +
+    'if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield)$',
+)
+
 const PYTHON = {
   label: 'Python',
   start: 'from floorgate_client import Floorgate\n\nclient = Floorgate(FLAGS)\n',
   drawing: 'open("drawing.svg").read()',
   flags: (flags) => `flags=${JSON.stringify(flags)}`,
-  name: (name) => name,
+  name: (name) => name.replace(KEYWORDS, '$&_'),
   // JSON is Python but for three words, which stand outside of strings here.
   value: (value) =>
     JSON.stringify(value, null, 1)
@@ -14,9 +19,7 @@ const PYTHON = {
       .replace(/([[{]) | ([\]}])/g, '$1$2')
       .replace(/"(?:[^"\\]|\\.)*"|true|false|null/g, (token) => WORDS[token] ?? token),
   named: (members) =>
-    Object.entries(members).map(
-      ([name, value]) => `${name === 'from' ? 'from_' : name}=${PYTHON.value(value)}`,
-    ),
+    Object.entries(members).map(([name, value]) => `${PYTHON.name(name)}=${PYTHON.value(value)}`),
   inline: (positional, named) => [...positional, ...named].join(', '),
   wrapped: (positional, named) => `\n    ${[...positional, ...named].join(',\n    ')},\n`,
   returns: {

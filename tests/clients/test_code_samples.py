@@ -1,6 +1,7 @@
 """The samples of the reference as people copy them: typed, and run."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -8,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from rest.openapi.description import build_description
 from rest.openapi.sdk_methods import SDK_METHODS
-from schema.root import GRAPHQL_SCHEMA
 from tests.clients.environment import CLIENTS, TYPESCRIPT, generate_types
+from tests.clients.own_endpoints import describe
 from tests.clients.test_python_client import SOURCE, run
 from tests.rest.demo_service import DemoService
 from tests.rest.packages import install
@@ -24,10 +24,14 @@ WRITES = {"setClosures", "assignUnitAttributes", "unassignUnitAttributes"}
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
+    """The samples of the built-in operations."""
+    return write_samples(describe(), tmp_path_factory.mktemp("samples"))
+
+
+def write_samples(description: dict[str, Any], folder: Path) -> dict[str, dict[str, str]]:
     """The samples by operation and language."""
-    folder = tmp_path_factory.mktemp("samples")
     described_file, writer = folder / "openapi.json", folder / "write.mjs"
-    described_file.write_text(json.dumps(build_description(GRAPHQL_SCHEMA)))
+    described_file.write_text(json.dumps(description))
     program = f"""
 import {{ readFileSync }} from 'node:fs'
 import {{ addCodeSamples }} from {json.dumps(WRITER.as_uri())}
@@ -55,6 +59,14 @@ def test_every_method_has_samples(samples: dict[str, dict[str, str]]) -> None:
         'for unit in client.units.list(asset="alder-court"):\n'
         "    print(unit)\n"
     )
+
+
+def test_words_of_python_get_an_underscore(tmp_path: Path) -> None:
+    operation = """query Import($class: ID!) @endpoint(path: "/v1/x/units", summary: "List") {
+      units(floor: $class) { data { id } }
+    }"""
+    sample = write_samples(describe(operation), tmp_path)["import"]["Python"]
+    assert re.search(r"in client\.x\.import_\(class_=\S+\):\n", sample)
 
 
 @pytest.mark.slow
