@@ -118,9 +118,11 @@ def name_of(reference: str) -> str:
 
 
 def check_name(name: str, pattern: str = NAME) -> str:
-    """Return a name, which becomes one of a program. Raises ValueError."""
+    """Return a name or version, which becomes one of a program. Raises ValueError."""
     if not re.fullmatch(pattern, name):
-        raise ValueError(f"The description has a name that programs cannot have: {name!r}")
+        raise ValueError(
+            f"The description has a name or version that programs cannot have: {name!r}"
+        )
     return name
 
 
@@ -188,6 +190,8 @@ class Reader:
     """Reads the operations of a description into resources."""
 
     def __init__(self, description: Json) -> None:
+        version = description["info"]["version"].removeprefix("v")
+        self.version = check_name(version, r"\d+(\.\d+)*")
         self.schemas: dict[str, Json] = description["components"]["schemas"]
         self.root = Resource("")
         for path, operations in description["paths"].items():
@@ -319,8 +323,7 @@ def generate(description: Json, languages: Iterable[str]) -> None:
     if "python" in languages:
         write_python_types(reader.select(results), "models", "pydantic_v2.BaseModel")
         write_python_types(reader.select(bodies), "params", "typing.TypedDict")
-        version = f"{description['info']['version'].removeprefix('v')}.{REVISION}"
-        write(PYTHON / "version.py", f'VERSION = "{version}"\n')
+        write(PYTHON / "version.py", f'VERSION = "{reader.version}.{REVISION}"\n')
         template = (CLIENTS / "templates/async_resources.py.jinja").read_text()
         write(PYTHON / "async_resources.py", render(template))
         write(PYTHON / "resources.py", render(without_async(template)))

@@ -292,7 +292,15 @@ def generate(description: object, directory: Path) -> str:
 
 
 def test_texts_of_a_description_do_not_become_code(tmp_path: Path) -> None:
-    source = generate(with_hostile_texts(describe()), tmp_path)
+    description = with_hostile_texts(describe())
+    imported = {
+        "customTypePath": "os.system",
+        "x-python-import": {"module": "os", "name": "system"},
+    }
+    description["components"]["schemas"]["Unit"]["properties"]["name"] |= imported
+    description["components"]["schemas"]["Unit"]["customBasePath"] = "os.system"
+    source = generate(description, tmp_path)
+    assert "import system" not in Path(source, "floorgate_client", "models.py").read_text()
     shown = run(
         "-c",
         "from floorgate_client import async_resources, resources\n"
@@ -310,7 +318,7 @@ def test_texts_of_a_description_do_not_become_code(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a(self): exit() #", "a\n", '"', "_core", "__init__", "é", ""])
 def test_names_of_a_description_do_not_become_code(name: str) -> None:
-    for change in ("method", "parameter", "type"):
+    for change in ("method", "parameter", "type", "version"):
         description = describe()
         operation = description["paths"]["/v1/units"]["get"]
         content = operation["responses"]["200"]["content"]["application/json"]
@@ -318,9 +326,11 @@ def test_names_of_a_description_do_not_become_code(name: str) -> None:
             operation["x-sdk-method"] = f"x.{name}"
         elif change == "parameter":
             operation["parameters"][0]["name"] = name
+        elif change == "version":
+            description["info"]["version"] = name
         else:
             content["schema"]["$ref"] = f"#/components/schemas/{name}"
-        with pytest.raises(ValueError, match=r"a name that programs cannot have: .+"):
+        with pytest.raises(ValueError, match=r"a name or version that programs cannot have: .+"):
             Reader(description)
 
 
