@@ -182,6 +182,19 @@ except ChangesExpiredError:
     assert len(service.requests["changes"]) == 2 * EXPIRED
 
 
+def test_a_header_that_cannot_be_sent_is_an_error_at_once() -> None:
+    program = """
+from floorgate_client import ConnectionFailedError, Floorgate
+client = Floorgate(key="key").with_options(headers={"X-Tour": "a\\n"})
+try:
+    next(client.changes.follow())
+except ConnectionFailedError as error:
+    print(error.is_temporary)
+"""
+    with serve() as service:
+        assert run("-c", program, FLOORGATE_URL=service.url) == "False\n"
+
+
 @pytest.mark.parametrize("id", ["", ".", ".."])
 def test_an_id_that_would_be_another_path_is_a_sentence(id: str) -> None:
     program = f"""

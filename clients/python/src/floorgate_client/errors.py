@@ -22,7 +22,7 @@ class ConnectionFailedError(FloorgateError):
     def __init__(self, url: str, cause: httpx.RequestError) -> None:
         text = str(cause) or type(cause).__name__
         hints = [hint for sign, hint in _HINTS.items() if sign in text]
-        self.is_temporary = not hints
+        self.is_temporary = not hints and not isinstance(cause, httpx.LocalProtocolError)
         if isinstance(cause, httpx.RemoteProtocolError) and url.startswith("http://"):
             hints = ["Does its address begin with https://?"]
         super().__init__(". ".join([f"No response from {url}: {text}", *hints]))
