@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import ssl
 import subprocess
 import sys
@@ -125,17 +126,31 @@ def trust_of(demo: DemoService) -> ssl.SSLContext:
 
 
 def generate(*languages: str) -> None:
-    """Write what is generated of the clients, by default of both."""
-    with NamedTemporaryFile("w", suffix=".json") as file:
+    """Write what is generated of the clients, by default of both; one process after another."""
+    with (
+        (CLIENTS / "generate.py").open() as lock,
+        NamedTemporaryFile("w", suffix=".json") as file,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
         json.dump(build_description(GRAPHQL_SCHEMA), file)
         file.flush()
         run(sys.executable, CLIENTS / "generate.py", file.name, *languages, cwd=CLIENTS)
 
 
 def generate_types(installed: Packages) -> None:
-    """Write the generated modules of the client for TypeScript, and compile it."""
+    """Write the generated modules of the client for TypeScript, and compile it.
+
+    What is up to date stays, as tests in another process may be using it.
+    """
     generate("typescript")
-    installed.run(*npm(), "run", "build")
+    built = TYPESCRIPT / "dist"
+    sources = [*TYPESCRIPT.glob("src/*.ts"), *TYPESCRIPT.glob("*.json")]
+    with (TYPESCRIPT / "tsconfig.json").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        written = (built / "index.js").stat().st_mtime if (built / "index.js").exists() else 0.0
+        if written < max(source.stat().st_mtime for source in sources):
+            shutil.rmtree(built, ignore_errors=True)  # modules that are no longer there
+            installed.run(*npm(), "run", "build")
 
 
 def build_component() -> None:
