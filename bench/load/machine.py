@@ -56,7 +56,10 @@ def memory_mb(pid: int) -> dict[str, float]:
 
 def sum_memory_mb(pid: int) -> dict[str, float]:
     """Return the memory of a process and all its descendants together."""
-    each = [memory_mb(process) for process in list_process_tree(pid)]
+    each = [memory_mb(pid)]
+    for process in list_process_tree(pid)[1:]:
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            each.append(memory_mb(process))
     return {kind: sum(memory[kind] for memory in each) for kind in ("rss", "pss")}
 
 

@@ -250,7 +250,8 @@ def test_page_tokens_are_each_peers_own() -> None:
 
 
 def test_a_process_is_measured_with_its_children() -> None:
-    with subprocess.Popen(["sleep", "600"]) as child:
+    with subprocess.Popen(["true"]) as ended, subprocess.Popen(["sleep", "600"]) as child:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # it stays in the list
         try:
             assert {os.getpid(), child.pid} <= {*machine.list_process_tree(os.getpid())}
             assert machine.list_process_tree(child.pid) == [child.pid]
