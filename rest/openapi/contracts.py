@@ -16,6 +16,7 @@ from rest.openapi.comparison import find_operation_changes
 from rest.openapi.description import DescriptionBuilder
 from rest.openapi.example_values import make_example
 from rest.openapi.map_schemas import OpenApiObject
+from rest.openapi.sdk_methods import own_sdk_method
 
 OWN_TAG: Final = "Custom endpoints"
 """The group of operators' endpoints that name none."""
@@ -92,6 +93,7 @@ def add_contracts(description: OpenApiObject, contracts: Iterable[str]) -> OpenA
         if is_taken or not known.issuperset(_REFERENCE.findall(text)):
             continue
         names.add(operation["operationId"])
+        operation["x-sdk-method"] = own_sdk_method(operation["operationId"])
         [tag] = operation["tags"]
         if tag in groups:
             operation["tags"] = [tag := f"{OWN_TAG}: {tag}"]

@@ -22,7 +22,7 @@ from rest.openapi.requests import (
     describe_body,
     describe_parameters,
 )
-from rest.openapi.sdk_methods import sdk_method
+from rest.openapi.sdk_methods import SDK_METHODS
 from rest.parameters import EndpointInputs
 from rest.responses import (
     LINK_HEADER,
@@ -175,6 +175,7 @@ class DescriptionBuilder:
         operation = self.executor.prepare(endpoint.document)
         inputs = EndpointInputs.read(self.executor.schema, endpoint, operation)
         results = ResultSchemaReader(self.executor.schema, operation)
+        method = SDK_METHODS.get(_operation_id(endpoint))
         return {
             "operationId": _operation_id(endpoint),
             "summary": endpoint.summary,
@@ -183,7 +184,7 @@ class DescriptionBuilder:
             **({"deprecated": True} if endpoint.deprecation else {}),
             **_permission_extension(operation),
             **({} if endpoint.number.startswith("E") else {"x-extension": True}),
-            **_sdk_extension(endpoint),
+            **({"x-sdk-method": method} if method else {}),
             **({"x-stability": "experimental"} if required_flags(operation) else {}),
             "parameters": describe_parameters(
                 endpoint, inputs, required_flags(operation), None if is_own else self.parameters
@@ -297,11 +298,6 @@ def _permission_extension(operation: Operation) -> OpenApiObject:
     # OpenAPI 3.1 (4.8.30) wants the roles of an API key in `security`; linters reject them there.
     permissions = required_permissions(operation)
     return {"x-permission": ", ".join(permissions)} if permissions else {}
-
-
-def _sdk_extension(endpoint: Endpoint) -> OpenApiObject:
-    method = sdk_method(_operation_id(endpoint), is_own=bool(endpoint.source))
-    return {"x-sdk-method": method} if method else {}
 
 
 def _endpoint_description(

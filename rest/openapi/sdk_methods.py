@@ -38,13 +38,15 @@ SDK_METHODS: Final = {
     "unassignUnitAttributes": "attribute_groups(group-id).assignments.remove",
     "listChanges": "changes.list",
 }
-"""By the id of the operation. One that is another's at a second path has none."""
+"""By the id of the operation. One that is another's at a second path has none.
+
+A resource has the parameter of its path in parentheses; a method takes the others.
+"""
 
 
-def sdk_method(operation_id: str, *, is_own: bool) -> str | None:
-    """Return the name of an operation's method, with words joined by underscores.
+def own_sdk_method(operation_id: str) -> str:
+    """Return the method of an operator's endpoint, with words joined by underscores.
 
-    A resource has the parameter of its path in parentheses; a method takes the others. The
-    endpoints of operators are all methods of `x`, by their own names, which are unique.
+    Those are all methods of `x`, by their own names, which are unique.
     """
-    return f"x.{to_snake_case(operation_id)}" if is_own else SDK_METHODS.get(operation_id)
+    return f"x.{to_snake_case(operation_id)}"
