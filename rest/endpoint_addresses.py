@@ -50,7 +50,9 @@ def _find_same_names(addresses: Iterable[Address]) -> Clashes:
     """Find names that are one operation id, or one name of a method in the client libraries."""
     by_method: dict[str, Address] = {}
     for address in addresses:
-        first = by_method.setdefault(to_snake_case(address.name).strip("_"), address)
+        words = to_snake_case(address.name).strip("_")
+        method = re.sub("_+(.)", lambda each: each[1].upper(), words)
+        first = by_method.setdefault(method, address)
         if first is not address:
             yield address, f"The name {first.name} is taken, by {first.method} {first.path}"
 

@@ -126,6 +126,8 @@ def _find_option_faults(
             yield GraphQLError(f"`{each.name.value}` must be written out, without a variable", each)
     if len(node.name.value) > MAX_NAME_CHARACTERS:
         yield GraphQLError(f"A name has at most {MAX_NAME_CHARACTERS} characters", node.name)
+    if node.name.value.startswith("_"):
+        yield GraphQLError("A name begins with a letter", node.name)
     for name in ("number", "alsoAt"):
         if name in options:
             yield _at(node, name, f"`{name}` is for built-in endpoints")

@@ -20,6 +20,7 @@ def test_the_built_in_endpoints_stand_together() -> None:
     [
         ("listUnits", "GET", "/v1/x/a", "The name ListUnits is taken, by GET /v1/units"),
         ("list_units", "GET", "/v1/x/a", "The name ListUnits is taken, by GET /v1/units"),
+        ("List_Units", "GET", "/v1/x/a", "The name ListUnits is taken, by GET /v1/units"),
         (
             "A",
             "GET",

@@ -353,6 +353,7 @@ CLOSE = "setClosures(input: {map: 1, doors: $a}) { map { id } }"
         (f"query Q {GET} {{ unit(id: 1) {{ nam }} }}", ["1:66: Cannot query field 'nam' on type"]),
         (f"query Q {GET} {{ units {{ data {{ ...F }} }} }} fragment F on Unit {{ nam }}", ["nam"]),
         (f"query {'Q' * 101} {GET} {UNIT}", ["1:7: A name has at most 100 characters"]),
+        (f"query _Q {GET} {UNIT}", ["1:7: A name begins with a letter"]),
         (
             f"query Q @endpoint(method: PUT, path: 1, summary: 2) {UNIT}",
             ["1:38: String cannot", "1:50: String cannot"],
