@@ -111,7 +111,8 @@ class RouteTree:
         """
         found = _find(self._tree, path_segments, 0)
         has_slash = path_segments[-1] == "" and not (found and found.path.endswith("/"))
-        if has_slash and (meant := _find(self._tree, path_segments[:-1], 0)):
+        meant = _find(self._tree, path_segments[:-1], 0) if has_slash else None
+        if meant and not meant.path.endswith("/"):
             raise not_found_error(f"{meant.path} has no slash at its end")
         return found
 
