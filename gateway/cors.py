@@ -132,8 +132,8 @@ class CorsPolicy(CORSMiddleware):
         """Return whether an origin is the service's: as configured, or as the browser calls it."""
         host = fields_of(scope).get(b"host", b"").decode("latin-1")
         scheme = scope["scheme"].replace("ws", "http")
-        with suppress(ValueError):
-            if origin == normalize_origin(f"{scheme}://{host}"):
-                return True
-            return self._base_url is not None and origin == normalize_origin(self._base_url)
+        for url in (f"{scheme}://{host}", self._base_url or ""):
+            with suppress(ValueError):
+                if origin == normalize_origin(url):
+                    return True
         return False
