@@ -81,9 +81,14 @@ shareButton.addEventListener('click', () => openShare(BASE, explorer.state))
 explainButton.addEventListener('click', requests.open)
 addEventListener('popstate', () => draw(readAddress()))
 subscribe(useKey)
-// The text of the page is painted first, as making the explorer takes a phone a moment.
-new PerformanceObserver((_, observer) => {
-  observer.disconnect()
+const start = () => {
   draw(readAddress())
   useKey()
-}).observe({ type: 'paint', buffered: true })
+}
+// The text of the page is painted first, as making the explorer takes a phone a moment.
+const painted = new PerformanceObserver(() => {
+  painted.disconnect()
+  start()
+})
+if (document.hidden) start() // nothing is painted in a tab in the background
+else painted.observe({ type: 'paint', buffered: true })

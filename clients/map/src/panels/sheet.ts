@@ -14,7 +14,7 @@ const GLIDE_MS = 200 // how far a fling carries on
 
 export class Sheet {
   height: Height = 'half'
-  /** Whether the last press was a drag, of which the click is none. */
+  /** Whether the last press was a drag: its click does nothing. */
   #isDragged = false
   #drag: { y: number; from: number; height: number; at: number; speed: number } | undefined
 
@@ -84,6 +84,7 @@ export class Sheet {
     const drag = this.#drag
     this.#drag = undefined
     if (!drag || !this.#isDragged) return
+    setTimeout(() => (this.#isDragged = false)) // after the click
     sheet.removeAttribute('data-dragged')
     sheet.style.removeProperty('--height')
     const isResting = event.timeStamp - drag.at > GLIDE_MS
