@@ -143,6 +143,7 @@ class ResponseCache {
 
   put(url: string, read: Read): void {
     if (read.response.status !== 200 || !read.response.headers.has('etag')) return
+    if (read.body.byteLength > MAX_CACHE_BYTES) return
     this.#drop(url)
     this.#responses.set(url, read)
     this.#bytes += read.body.byteLength

@@ -81,13 +81,17 @@ class AsyncCore:
     def with_options(
         self,
         *,
-        flags: Collection[str] = (),
+        flags: Collection[str] | None = None,
         timeout: httpx.Timeout | float | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Self:
         """Return a client with other flags, timeout or headers, over the same connections."""
         other = copy(self)
-        other._headers = {**self._headers, **to_headers(flags), **(headers or {})}
+        other._headers = dict(self._headers)
+        if flags is not None:
+            other._headers.pop("Experimental-Flags", None)
+            other._headers |= to_headers(flags)
+        other._headers |= headers or {}
         other._timeout = self._timeout if timeout is None else httpx.Timeout(timeout)
         return other
 
@@ -169,7 +173,8 @@ class Cache:
     def put(self, response: httpx.Response) -> None:
         """Keep a response, and drop the oldest ones where there is no room for it."""
         is_kept = response.status_code == 200 and "ETag" in response.headers
-        if response.request.method != "GET" or not is_kept:
+        is_small = len(response.content) <= MAX_CACHE_BYTES
+        if response.request.method != "GET" or not (is_kept and is_small):
             return
         url = str(response.request.url)
         with self._lock:
