@@ -33,7 +33,7 @@ def describe(error: FloorgateError) -> dict[str, Any]:
 
 
 def ask(url: str, names: list[str]) -> Errors:
-    """Ask with the client that waits."""
+    """Ask with the synchronous client."""
     errors = {}
     client = Floorgate(url, "key", flags=FLAGS)
     for name in names:

@@ -125,6 +125,13 @@ def trust_of(demo: DemoService) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=demo.certificate)
 
 
+def copy_clients(directory: Path) -> Path:
+    """Return a copy of the folder, without what is installed or built in it."""
+    left_out = ("node_modules", "examples", "dist", "build", "program", "tmp*")
+    ignore = shutil.ignore_patterns(*left_out)
+    return shutil.copytree(CLIENTS, directory / "clients", ignore=ignore, dirs_exist_ok=True)
+
+
 def generate(*languages: str) -> None:
     """Write what is generated of the clients, by default of both; one process after another."""
     with (

@@ -7,8 +7,9 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
+import httpx
 from floorgate_client import (
     AsyncFloorgate,
     Floorgate,
@@ -158,15 +159,26 @@ async def read_concurrently(url: str, key: str, certificate: str) -> dict[str, A
         return {"units": units, "parsed": len((await client.maps.parse(DRAWING)).elements)}
 
 
+class RecordingFloorgate(Floorgate):
+    """Note the method and path of each request."""
+
+    requests: ClassVar[list[str]] = []
+
+    def request(self, method: str, path: str, *ids: str, **content: Any) -> httpx.Response:
+        self.requests.append(f"{method} {path}")
+        return super().request(method, path, *ids, **content)
+
+
 def main() -> None:
     """Call them all and print what was found as JSON."""
     url, key, certificate = sys.argv[1:]
-    with Floorgate(url, key, flags=FLAGS, verify=certificate) as client:
-        found = {
+    with RecordingFloorgate(url, key, flags=FLAGS, verify=certificate) as client:
+        found: dict[str, Any] = {
             each.__name__: each(client)
             for each in (read_directory, read_map, measure, assign, fail)
         }
     found["concurrently"] = asyncio.run(read_concurrently(url, key, certificate))
+    found["requests"] = RecordingFloorgate.requests
     json.dump(found, sys.stdout)
 
 

@@ -6,7 +6,6 @@ import re
 import subprocess
 from html import unescape
 from pathlib import Path
-from typing import Literal
 
 import httpx
 import pytest
@@ -20,7 +19,6 @@ from tests.clients.environment import CLIENTS, install, run, trust_of
 from tests.doc_pages import ROOT
 from tests.docs.pages import find_blocks
 from tests.gateway.pages import browser
-from tests.gateway.pages.test_accessibility import AXE, TOOLS, problems
 from tests.rest import packages
 
 pytestmark = pytest.mark.xdist_group("map")
@@ -127,7 +125,7 @@ def test_pip_installs_the_client_from_a_service_with_its_own_certificate(
 def test_npm_installs_the_client_from_a_service_with_its_own_certificate(
     site: Site, tmp_path: Path
 ) -> None:
-    npm = packages.Packages(packages.install(TOOLS).node_directory, tmp_path)
+    npm = packages.Packages(packages.install().node_directory, tmp_path)
     (tmp_path / "package.json").write_text('{"private": true, "type": "module"}')
     (tmp_path / "program.mts").write_text(read_program("typescript", "ts", site))
     url = f"{site.demo.url}/clients/floorgate-client.tgz"
@@ -157,17 +155,3 @@ def test_a_page_of_others_loads_the_component_that_its_integrity_names(site: Sit
         seen.page.goto(f"{site.url}/integrity/other.html")
         assert not seen.page.evaluate("Boolean(customElements.get('floorgate-map'))")
         assert any("integrity" in error for error in seen.errors)
-
-
-@slow
-@browser.needs_browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.usefixtures("published")
-def test_the_page_of_clients_is_accessible(site: Site, scheme: Literal["light", "dark"]) -> None:
-    packages.install(TOOLS)
-    with browser.visit(site.demo.url) as seen:
-        seen.page.emulate_media(color_scheme=scheme)
-        seen.page.goto(f"{site.demo.url}/clients/")
-        expect(seen.page.get_by_role("heading", name="Clients")).to_be_visible()
-        assert problems(seen.page, AXE.read_text()) == {}
-        assert seen.all_errors() == []

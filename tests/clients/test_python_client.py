@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,11 +14,12 @@ import pytest
 from clients.generate import Reader
 from rest.openapi.sdk_methods import SDK_METHODS
 from tests.clients import environment
-from tests.clients.environment import CLIENTS, read_snippets, trust_variables
+from tests.clients.environment import CLIENTS, copy_clients, read_snippets, trust_variables
 from tests.clients.own_endpoints import HOSTILE_TEXTS, describe, with_hostile_texts
 from tests.clients.rest_clients import REQUESTS, check, check_errors, check_requests
 from tests.clients.unsteady_service import EXPIRED, serve
 from tests.docs.pages import find_blocks
+from tests.endpoints import ENDPOINTS
 from tests.rest.demo_service import FLOORGATE, DemoService, demo_service
 
 pytestmark = [pytest.mark.xdist_group("clients"), pytest.mark.usefixtures("generated")]
@@ -74,10 +74,9 @@ def test_every_method_is_called(demo: DemoService, service: httpx.Client) -> Non
     check(found, service)
     assert found["concurrently"] == {"units": found["read_directory"]["units"], "parsed": 1}
 
-    program = (PROGRAMS / "every_endpoint.py").read_text()
-    for method in SDK_METHODS.values():
-        place = re.sub(r"\(.*?\)", "", method).removeprefix("maps.")
-        assert re.search(rf"\b{re.escape(place)}\(|{re.escape(place.split('.', 1)[-1])}\(", program)
+    for each in ENDPOINTS:
+        if each.name[0].lower() + each.name[1:] in SDK_METHODS:
+            assert f"{each.method} {re.sub('{.+?}', '{}', each.path)}" in found["requests"]
 
 
 def test_it_repeats_what_fails_for_a_while_and_nothing_else() -> None:
@@ -296,9 +295,7 @@ def test_the_client_and_programs_with_it_pass_mypy_in_strict_mode(tmp_path: Path
 
 def generate(description: object, directory: Path) -> str:
     """Generate a library of its own, and return the folder to import it from."""
-    copied, file = directory / "clients", directory / "openapi.json"
-    left_out = shutil.ignore_patterns("node_modules", "examples", "dist")
-    shutil.copytree(CLIENTS, copied, ignore=left_out, dirs_exist_ok=True)
+    copied, file = copy_clients(directory), directory / "openapi.json"
     file.write_text(json.dumps(description))
     run(copied / "generate.py", file, "python")
     return str(copied / "python" / "src")
@@ -383,8 +380,7 @@ def test_two_operations_of_one_method_are_a_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_own_endpoints_are_methods_with_types(mongo_url: str, tmp_path: Path) -> None:
-    clients, description = tmp_path / "clients", tmp_path / "openapi.json"
-    shutil.copytree(CLIENTS, clients, ignore=shutil.ignore_patterns("node_modules", "examples"))
+    clients, description = copy_clients(tmp_path), tmp_path / "openapi.json"
     operation = tmp_path / "units.graphql"
     operation.write_text("""
 query NamedUnits($floor: ID!, $search: String, $page: Int, $perPage: Int)

@@ -5,7 +5,8 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 
 const [url = '', tlsUrl = ''] = process.argv.slice(2)
-const client = new Floorgate({ url, key: ' key\n', flags: ['changes', 'distances'], headers: { 'X-Request-Id': 'mine' } })
+const options = { url, key: ' key\n', flags: ['changes', 'distances'], headers: { 'X-Request-Id': 'mine' } }
+const client = new Floorgate(options)
 const ask = (map: string, with_ = client) => with_.maps(map).levelTags.list()
 const failing = async (call: Promise<unknown>): Promise<unknown> => call.then(String, (reason: unknown) => reason)
 
@@ -71,8 +72,14 @@ const abort = new AbortController()
 const stopped = failing(new Floorgate({ url: silentUrl, key: 'key', signal: abort.signal }).units.get('gym'))
 await once(silent, 'connection')
 abort.abort('enough')
-const pausing = failing(ask('minute', client.withOptions({ signal: AbortSignal.timeout(500) })))
-const ended = [await stopped, ((await pausing) as Error).name]
+const leaving = new AbortController()
+const answered = async (address: string, init: RequestInit) => {
+  const response = await fetch(address, init)
+  setTimeout(() => leaving.abort('left'), 100) // while the client waits for the minute to pass
+  return response
+}
+const pausing = failing(ask('minute', new Floorgate({ ...options, signal: leaving.signal, fetch: answered })))
+const ended = [await stopped, await pausing]
 silent.close()
 
 const to = (url: string) => errorOf(new Floorgate({ url, key: 'key' }).units.get('gym')).then(({ message }) => message)
