@@ -37,7 +37,7 @@ _NAMES_THAT_STAY: Final = {
     "floorgate-map.js": "floorgate-map-{}.js",
     "floorgate-map.tgz": "floorgate-map-{}.tgz",
 }
-"""Each with the name that has the version. pip installs no wheel without one."""
+"""Each with the name that has the version. pip installs no wheel without a version in its name."""
 _FOR_ALL_ORIGINS: Final = {
     "Access-Control-Allow-Origin": "*",
     "Cross-Origin-Resource-Policy": "cross-origin",

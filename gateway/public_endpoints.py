@@ -124,7 +124,7 @@ endpoints at <a href="v1">/v1</a>."""
 
 DIST_DIR = Path(__file__).parent / "web" / "dist"
 EXPLORER_PATH = "/maps"
-"""Where the map explorer is, whose script reads the query and the fragment of the address."""
+"""The address of the map explorer; its script reads the query and the fragment."""
 YEAR_SECONDS = 365 * 24 * 3600
 
 PAGE_POLICY = (

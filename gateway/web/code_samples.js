@@ -10,7 +10,7 @@ const PYTHON = {
   label: 'Python',
   start: 'from floorgate_client import Floorgate\n\nclient = Floorgate(FLAGS)\n',
   drawing: 'open("drawing.svg").read()',
-  flags: (flags) => `flags=${JSON.stringify(flags)}`,
+  flags: (flags) => `flags=${PYTHON.value(flags)}`,
   name: (name) => name.replace(KEYWORDS, '$&_'),
   // JSON is Python but for three words, which stand outside of strings here.
   value: (value) =>
@@ -103,7 +103,7 @@ function writeSample(language, path, operation, parameters) {
     else Object.assign(named, data)
   }
   const flag = parameters.find((each) => each.name === 'Experimental-Flags' && each.required)
-  const start = language.start.replace('FLAGS', flag ? language.flags(flag.example.split(',')) : '')
+  const start = language.start.replace('FLAGS', flag ? language.flags(flag.example.split(/, */)) : '')
   const isFeed = operation['x-sdk-method'] === 'changes.list'
   const call = ['client', ...receiver, name(isFeed ? 'follow' : method)].join('.')
   const item = places.at(-1).replace(/\(.*/, '').replace(/^.*_/, '').replace(/s$/, '')

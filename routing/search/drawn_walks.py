@@ -24,9 +24,9 @@ MIN_PUSH_FEET = 0.1
 """A line that is so much too near to a corner stays where it is."""
 TOUCH_FEET = 1e-3
 HALVINGS = 5
-"""Steps in which the room beside a corner, and how far a line can be pushed, are found."""
-ARC_TURN = np.pi / 12
-"""Bends are drawn with a point for each of so many radians."""
+"""How often the search for the room beside a corner, or for a push, halves its interval."""
+ARC_TURN_RADIANS = np.pi / 12
+"""A bend has a point for each turn of this much."""
 
 
 @lru_cache(maxsize=MAX_SIGHT_AREAS)
@@ -173,6 +173,6 @@ class _Walk:
             line[1:-1], cuts, along[:-1], along[1:], turns, strict=True
         ):
             # A quadratic Bézier curve, tangent to both segments.
-            share = np.linspace(0, 1, 2 + int(turn / ARC_TURN))[:, None]
+            share = np.linspace(0, 1, 2 + int(turn / ARC_TURN_RADIANS))[:, None]
             parts.append(bend - (1 - share) ** 2 * cut * one + share**2 * cut * other)
         return np.concatenate((*parts, line[-1:]))

@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.gateway.pages import browser
 from tests.gateway.pages.browser import APARTMENT, GYM, MAP, Explorer, create_key
-from tests.gateway.pages.test_accessibility import AXE, TOOLS
+from tests.gateway.pages.test_accessibility import AXE, FIND_PROBLEMS, TOOLS
 from tests.rest.packages import install
 
 pytestmark = [pytest.mark.xdist_group("clients"), browser.needs_browser]
@@ -20,8 +20,6 @@ FIND_SMALL = """(map, least) => [...map.shadowRoot.querySelectorAll('.sheet butt
   .map((button) => [button.textContent.trim() || button.ariaLabel, button.getBoundingClientRect()])
   .filter(([, { width, height }]) => Math.min(width, height) < least)
   .map(([name]) => name)"""
-FIND_ANY = """async () => (await axe.run()).violations
-  .flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target}`))"""
 
 
 @pytest.fixture
@@ -177,4 +175,4 @@ def test_axe_finds_nothing_of_any_weight(
     expect(explorer.map.locator(".panel:not([hidden])")).to_be_visible()
     page.wait_for_load_state("networkidle")
     page.evaluate(AXE.read_text())
-    assert page.evaluate(FIND_ANY) == []
+    assert page.evaluate(FIND_PROBLEMS, "html") == []
