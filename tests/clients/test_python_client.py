@@ -224,7 +224,7 @@ from floorgate_client import Floorgate, ResponseError
 client = Floorgate(flags="distances")
 headers = {"X-Request-Id": "mine"}
 mine = client.with_options(flags=["changes", "locations"], headers=headers, timeout=5)
-for each in (client, mine, client):
+for each in (client, mine, client, mine.with_options(flags=[])):
     each.maps("same-sync").level_tags.list()
 print(repr(client))
 client.request("PUT", "/v1/maps/same-sync/levels/tags", json={})
@@ -234,10 +234,10 @@ client.request("PUT", "/v1/maps/same-sync/levels/tags", json={})
     assert shown == f"Floorgate('{service.url}')\n"  # without the key
     *requests, put = service.requests["same-sync"]
     assert put["If-None-Match"] is None
-    assert [each["If-None-Match"] for each in requests] == [None, '"1"', '"1"']
-    assert [each["X-Request-Id"] for each in requests] == [None, "mine", None]
+    assert [each["If-None-Match"] for each in requests] == [None, '"1"', '"1"', '"1"']
+    assert [each["X-Request-Id"] for each in requests] == [None, "mine", None, "mine"]
     flags = [each["Experimental-Flags"] for each in requests]
-    assert flags == ["distances", "changes,locations", "distances"]
+    assert flags == ["distances", "changes,locations", "distances", None]
     assert {each["API-Key"] for each in requests} == {"key"}
     assert all("gzip" in each["Accept-Encoding"] for each in requests)
     assert all(each["User-Agent"].startswith("floorgate-python/1.") for each in requests)

@@ -123,6 +123,8 @@ async def test_a_unit_is_found_by_its_id(
         "/v1/units/u%CC%88ni%CC%88code",  # decomposed
         "//v1/units/unit-1",
         "/V1/units/unit-1",
+        "//",
+        "/clients//",
         "/v1/assets/north/floors/s-1",
     ],
 )
