@@ -145,7 +145,7 @@ class Method:
     body: Json
     """The schema of the member `data` of its body."""
     kind: str
-    """What its result is: `page`, `changes`, `data`, `object`, `bytes` or `nothing`."""
+    """The kind of its result: `page`, `changes`, `data`, `object`, `bytes` or `nothing`."""
     result: Json
     """A reference to the type of its result."""
     data: Json

@@ -38,7 +38,7 @@ SDK_METHODS: Final = {
     "unassignUnitAttributes": "attribute_groups(group-id).assignments.remove",
     "listChanges": "changes.list",
 }
-"""By the id of the operation. One that is another's at a second path has none.
+"""Methods by operation id. An operation that is another's at a second path has none.
 
 A resource has the parameter of its path in parentheses; a method takes the others.
 """

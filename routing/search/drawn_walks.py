@@ -24,7 +24,7 @@ MIN_PUSH_FEET = 0.1
 """A line that is so much too near to a corner stays where it is."""
 TOUCH_FEET = 1e-3
 HALVINGS = 5
-"""How often the search for the room beside a corner, or for a push, halves its interval."""
+"""The search for the room beside a corner, or for a push, halves its interval so often."""
 ARC_TURN_RADIANS = np.pi / 12
 """A bend has a point for each turn of this much."""
 

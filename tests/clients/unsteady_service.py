@@ -40,7 +40,7 @@ ANSWERS: dict[str, tuple[int, object, dict[str, str]]] = {
 }
 """What a client gets each time, by the kind of the map."""
 OF_PROXIES = {"gateway": 502, "late": 504}
-"""What a client gets the first time while the service behind a proxy restarts."""
+"""The statuses of a proxy, by the kind of the map, for the first request during a restart."""
 OUTAGE, EXPIRED = 7, 9
 """Changes come after so many requests without an answer, and are expired at the last of these."""
 TIMERS_ARE_EARLY_SECONDS = 0.1

@@ -35,7 +35,7 @@ export interface Content {
   drawing?: string | Blob | Uint8Array
 }
 
-/** A response whose body has been read. */
+/** A response and its body. */
 interface Read {
   response: Response
   body: ArrayBuffer

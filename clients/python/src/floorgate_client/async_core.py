@@ -1,4 +1,4 @@
-"""What all resources share: requests, retries, the cache and lists.
+"""Requests, retries, the cache and lists, which all resources share.
 
 `async_core.py` is written by hand; `clients/generate.py` makes `core.py` from it, without `await`.
 """
