@@ -128,6 +128,16 @@ async def test_only_pages_of_its_origins_use_a_key(
                 assert response.headers["access-control-allow-origin"] == origins[0]
 
 
+async def test_the_services_own_pages_use_a_key_behind_a_proxy_that_sends_no_name(
+    own_world: World,
+) -> None:
+    async with open_database(own_world) as database:
+        _, key = await make_key(database, "website", origins=BOUND)
+    async with gateway_client(own_world.settings(), key) as client:
+        headers = {"Origin": BASE_URL, "Host": "_:no-port"}
+        assert (await client.get("/v1/units", headers=headers)).status_code == 200
+
+
 async def test_no_picture_in_pages_of_others_is_sent_for_a_bound_key(own_world: World) -> None:
     async with open_database(own_world) as database:
         _, key = await make_key(database, "website", origins=BOUND)
