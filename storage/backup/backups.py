@@ -163,6 +163,13 @@ class BackupReader:
         manifest = _decode_manifest(encoded, checksum)
         if manifest != Manifest(header=self.header, parts=self._parts):
             raise BackupError(f"the archive is damaged: it has other parts than {MANIFEST_NAME}")
+        with _explain_damage():
+            extra = self._tar.next()
+        if extra is not None:
+            raise BackupError(
+                f"the archive has {extra.name!r} after {CHECKSUM_NAME!r}, its last member: it was"
+                " changed after it was made"
+            )
         self.manifest = manifest
 
     def _load_part(self, member: tarfile.TarInfo) -> LoadedPart:

@@ -682,6 +682,14 @@ def test_a_part_that_is_left_out_is_missed() -> None:
         read_archive(WHOLE[: first.offset] + WHOLE[second.offset :])
 
 
+def test_a_member_after_the_manifest_is_named() -> None:
+    output = io.BytesIO(WHOLE)
+    with tarfile.open(fileobj=output, mode="a") as tar:
+        tar.addfile(tarfile.TarInfo("units/000002.bson.gz"))
+    with pytest.raises(BackupError, match=r"has 'units/000002.bson.gz' after 'manifest.json.sha"):
+        read_archive(output.getvalue())
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
