@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, AsyncExitStack, aclosing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +33,11 @@ from tests.gateway.cli.commands import floorgate, output_of
 from tests.gateway.floorgate_process import storage_options
 from tests.gateway.log_lines import capture_log_lines
 from tests.storage.mongo.replica_set_of_three import (
-    NAME,
     Member,
     ReplicaSet,
-    find_free_ports,
-    start_member,
-    until_done,
+    run_primary,
 )
-from tests.waiting import TIMEOUT_SECONDS, wait_until
+from tests.waiting import TIMEOUT_SECONDS
 
 
 @pytest.fixture(params=EACH_DRIVER)
@@ -215,17 +211,8 @@ CHANGES_FLAG = {"Experimental-Flags": "changes"}
 @pytest.fixture(scope="module")
 def replica_set(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet]:
     """A mongod that fails commands as a test wants."""
-    (port,) = find_free_ports(1)
-    home = tmp_path_factory.mktemp("member")
-    member = start_member(home, port, "--setParameter=enableTestCommands=1")
-    try:
-        until_done(partial(member.command, "ping"))
-        members = [{"_id": 0, "host": member.address}]
-        member.command("replSetInitiate", {"_id": NAME, "members": members})
-        wait_until(member.is_writable)
+    with run_primary(tmp_path_factory.mktemp("member")) as member:
         yield ReplicaSet([member])
-    finally:
-        member.kill()
 
 
 @pytest.fixture

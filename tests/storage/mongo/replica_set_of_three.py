@@ -65,9 +65,13 @@ class Member:
         """Its address in the configuration of the replica set."""
         return f"{HOST}:{self.proxy_port or self.port}"
 
+    def connect_url(self, port: int | None = None) -> str:
+        """Return the address of this very member for an administrator, perhaps of a proxy of it."""
+        return f"mongodb://{_USER}@{HOST}:{port or self.port}/?{_OPTIONS}&directConnection=true"
+
     def connect(self) -> MongoClient[dict[str, Any]]:
         """Connect to this very member as an administrator."""
-        return MongoClient(f"mongodb://{_USER}@{self.address}/?{_OPTIONS}&directConnection=true")
+        return MongoClient(self.connect_url())
 
     def command(self, name: str, value: Any = 1, **options: Any) -> dict[str, Any]:
         """Return the reply of this very member to an administrator's command."""
@@ -229,6 +233,21 @@ def start_member(home: Path, port: int, *options: str) -> Member:
         member = Member(port, home, subprocess.Popen(command, stdout=log, stderr=log))
     member.pid_file.write_text(str(member.process.pid))
     return member
+
+
+@contextmanager
+def run_primary(home: Path, *options: str) -> Iterator[Member]:
+    """Start a mongod that is the only member of its replica set; kill it afterwards."""
+    (port,) = find_free_ports(1)
+    member = start_member(home, port, *options)
+    try:
+        until_done(partial(member.command, "ping"))
+        hosts = [{"_id": 0, "host": member.address}]
+        member.command("replSetInitiate", {"_id": NAME, "members": hosts})
+        member.elect()
+        yield member
+    finally:
+        member.kill()
 
 
 def _initiate(members: list[Member], election_timeout_ms: int | None, *, chaining: bool) -> None:

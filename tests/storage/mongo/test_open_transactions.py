@@ -21,8 +21,7 @@ from tests.storage.mongo.replica_set_of_three import (
     NAME,
     PASSWORD,
     Member,
-    find_free_ports,
-    start_member,
+    run_primary,
     until_done,
 )
 
@@ -42,20 +41,12 @@ SetFailPoint: TypeAlias = Callable[..., int]
 
 @pytest.fixture(scope="module")
 def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Member]:
-    (port,) = find_free_ports(1)
-    member = start_member(tmp_path_factory.mktemp("member"), port)
-    try:
-        until_done(lambda: member.command("ping"))
-        hosts = [{"_id": 0, "host": member.address}]
-        member.command("replSetInitiate", {"_id": NAME, "members": hosts})
-        until_done(lambda: member.command("replSetStepUp"))
+    with run_primary(tmp_path_factory.mktemp("member")) as member:
         roles = ["readWriteAnyDatabase", "dbAdminAnyDatabase"]
         until_done(lambda: member.command("createUser", USER, pwd=PASSWORD, roles=roles))
         name = "transactionLifetimeLimitSeconds"
         assert member.command("getParameter", **{name: 1})[name] == LIFETIME_SECONDS
         yield member
-    finally:
-        member.kill()
 
 
 @pytest.fixture
