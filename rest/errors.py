@@ -81,6 +81,9 @@ ERROR_CODES: Final[dict[str, ErrorCode]] = {
     ),
     "NOT_IMPLEMENTED": ErrorCode(501, "the `Transfer-Encoding` is not `chunked`", _NO),
     "DATABASE_UNREACHABLE": ErrorCode(503, "the database cannot be reached", _WAIT),
+    "DATABASE_REFUSED": ErrorCode(
+        503, "the service lacks a right or memory in the database: tell its operator", _WAIT
+    ),
     "NO_PRIMARY": ErrorCode(503, "the database has no primary, or it has just changed", _WAIT),
     "NO_MAJORITY": ErrorCode(503, "too few members of the database answer each other", _WAIT),
     "REPLICATION_LAG": ErrorCode(

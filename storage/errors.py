@@ -30,6 +30,7 @@ from enum import StrEnum
 class UnavailableCause(StrEnum):
     """Why a request is answered 503: the `code` of its error, which `rest/errors.py` explains."""
 
+    DATABASE_REFUSED = "DATABASE_REFUSED"
     DATABASE_UNREACHABLE = "DATABASE_UNREACHABLE"
     DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
     DISK_FULL = "DISK_FULL"

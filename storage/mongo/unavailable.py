@@ -5,6 +5,7 @@
 
 import asyncio
 import errno
+import logging
 import math
 import os
 import time
@@ -125,6 +126,8 @@ MIN_WIRE_VERSION = 17
 
 DISK_FULL = "MongoDB has no room left on its disk: make room there, and try again"
 
+_logger = logging.getLogger("floorgate.mongodb")
+_MAX_REASON_CHARACTERS = 200
 _AUTHENTICATION_FAILED = 18
 _NOT_AUTHORIZED = 13
 _OUT_OF_DISK_SPACE = 14031
@@ -139,6 +142,10 @@ _CAUSES = {
     6: UnavailableCause.DATABASE_UNREACHABLE,  # HostUnreachable
     7: UnavailableCause.DATABASE_UNREACHABLE,  # HostNotFound
     _OUT_OF_DISK_SPACE: UnavailableCause.DISK_FULL,
+    _NOT_AUTHORIZED: UnavailableCause.DATABASE_REFUSED,
+    _AUTHENTICATION_FAILED: UnavailableCause.DATABASE_REFUSED,
+    146: UnavailableCause.DATABASE_REFUSED,  # ExceededMemoryLimit
+    292: UnavailableCause.DATABASE_REFUSED,  # QueryExceededMemoryLimitNoDiskUseAllowed
     24: UnavailableCause.WRITE_CONFLICT,  # LockTimeout
     43: UnavailableCause.INTERRUPTED,  # CursorNotFound: the member that had it has restarted
     46: UnavailableCause.WRITE_CONFLICT,  # LockBusy
@@ -172,8 +179,8 @@ _CAUSES = {
     13435: UnavailableCause.NO_PRIMARY,  # NotPrimaryNoSecondaryOk
     13436: UnavailableCause.NO_PRIMARY,  # NotPrimaryOrSecondary
 }
-"""The codes of MongoDB's `error_codes.yml` that are retryable, interrupted, or due to the set's
-state."""
+"""The codes of MongoDB's `error_codes.yml` that are retryable, interrupted, due to the set's state,
+or need an operator."""
 
 
 def translate_errors() -> AbstractContextManager[None]:
@@ -208,6 +215,10 @@ class _ErrorTranslation(AbstractContextManager[None]):
             if is_disk_full(error):
                 raise DiskFullError(DISK_FULL) from error
             if cause := find_cause(error):
+                if cause is UnavailableCause.DATABASE_REFUSED:
+                    # Not the command itself, which may be long.
+                    reason, _, _ = str(error).partition(" to execute command")
+                    _logger.error("MongoDB refuses a command: %s", reason[:_MAX_REASON_CHARACTERS])
                 raise UnavailableError("MongoDB cannot be reached", cause) from error
 
 
@@ -279,7 +290,7 @@ async def check_requirements(client: Client, timeout_seconds: float) -> Mapping[
                     "hello", read_preference=ReadPreference.PRIMARY
                 )
         except PyMongoError as error:
-            if find_cause(error) is None:
+            if find_cause(error) in (None, UnavailableCause.DATABASE_REFUSED):
                 raise
             waited = f"waited {time.monotonic() - started:.0f} seconds"
             description = topology.of(client).description
@@ -374,10 +385,13 @@ def explain_refusals(database_name: str | None = None) -> Iterator[None]:
         yield
     except ConfigurationError as error:  # also of the DNS query for a mongodb+srv URL
         raise MongoUnusableError(f"MongoDB cannot be used as --mongo-url says: {error}") from error
-    except OperationFailure as error:
-        if error.code == _AUTHENTICATION_FAILED:
+    except (OperationFailure, UnavailableError) as error:
+        refusal = error.__cause__ if isinstance(error, UnavailableError) else error
+        if not isinstance(refusal, OperationFailure):
+            raise
+        if refusal.code == _AUTHENTICATION_FAILED:
             sentence = "MongoDB refuses the user name or the password in --mongo-url"
-        elif error.code == _NOT_AUTHORIZED:
+        elif refusal.code == _NOT_AUTHORIZED:
             where = f" on the database {database_name}" if database_name else ""
             sentence = (
                 f"MongoDB refuses the user of --mongo-url: it needs the roles readWrite and"
@@ -385,5 +399,5 @@ def explain_refusals(database_name: str | None = None) -> Iterator[None]:
             )
         else:
             raise
-        reason = (error.details or {}).get("errmsg", "")
+        reason = (refusal.details or {}).get("errmsg", "")
         raise MongoUnusableError(f"{sentence} ({reason.rstrip('.')})") from error

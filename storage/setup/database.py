@@ -7,7 +7,12 @@ from functools import partial
 from itertools import count
 
 from storage.embedded import embedded_mongo, mongod_supervisor
-from storage.errors import DiskFullError, EmbeddedServerError, MongoUnusableError, UnavailableError
+from storage.errors import (
+    EmbeddedServerError,
+    MongoUnusableError,
+    UnavailableCause,
+    UnavailableError,
+)
 from storage.mongo import driver
 from storage.mongo.connection import ConnectionSettings
 from storage.mongo.tasks import run_in_background
@@ -85,9 +90,9 @@ async def _prepare(database: driver.Database) -> None:
     with explain_refusals(database.name):
         try:
             await preparation.prepare_database(database)
-        except DiskFullError:
-            raise
         except UnavailableError as error:
+            if error.cause in (UnavailableCause.DISK_FULL, UnavailableCause.DATABASE_REFUSED):
+                raise
             raise MongoUnusableError(
                 "MongoDB has a primary, but does not complete writes: a majority of its members"
                 " must run and have room on their disks"

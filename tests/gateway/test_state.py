@@ -196,6 +196,8 @@ CAUSES: list[tuple[tuple[str, ...], dict[str, Any], str]] = [
     (READS, {"errorCode": 11602}, "NO_PRIMARY"),
     (READS, {"errorCode": 11601}, "INTERRUPTED"),
     (READS, {"errorCode": 134}, "NO_MAJORITY"),
+    (READS, {"errorCode": 13}, "DATABASE_REFUSED"),
+    (READS, {"errorCode": 292}, "DATABASE_REFUSED"),
     (READS, {"closeConnection": True}, "DATABASE_UNREACHABLE"),
     (READS, {"blockConnection": True, "blockTimeMS": 5_000}, "DEADLINE_EXCEEDED"),
     (("insert",), {"errorCode": OUT_OF_DISK_SPACE}, "DISK_FULL"),
