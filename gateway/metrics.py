@@ -67,6 +67,7 @@ mongodb_connections; gauge; state; connections to MongoDB, `in_use` or `idle`
 mongodb_retries_total; counter; code; reads and transactions run again, by the error before
 change_stream_lag_seconds; gauge; ; age of what the change stream has reported, of the last worker
 change_stream_interruptions_total; counter; code; change streams that ended with an error
+database_repairs_total; counter; outcome; repairs of collections: `created`, or `failed`
 event_loop_lag_seconds; histogram; ; how late a timer of an event loop is, ten times a second
 processes; gauge; pool state; processes for `drawings` and `maps`, `busy` or `idle`
 drawings_waiting; gauge; pool; drawings and maps that wait for a process

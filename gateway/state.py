@@ -5,6 +5,7 @@ import contextlib
 import functools
 import logging
 import os
+import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from gateway.settings import BYTES_PER_MB, Settings
 from resolvers.processing.process_pool import ProcessPool
 from resolvers.routable_maps import RoutableMapCache
 from storage.administration.audit import delete_audit_records
+from storage.administration.import_lease import check_writable
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.cache.bookmarks import PageBookmarks
 from storage.cache.cache import NAMED
@@ -33,13 +35,16 @@ from storage.mongo.driver import PyMongoError
 from storage.mongo.shared_memory import WriteCounter
 from storage.mongo.tasks import run_in_background
 from storage.setup.database import open_database
+from storage.setup.preparation import prepare_database
 from storage.store import Store
 
+PREPARATION_SECONDS = 60.0
 IMPORT_POLL_SECONDS = 1.0
 MAX_IMPORT_PAUSE_SECONDS = 60.0
 AUDIT_DELETION_SECONDS = 86_400.0
 
 _imports_logger = logging.getLogger("floorgate.imports")
+_preparation_logger = logging.getLogger("floorgate.preparation")
 _logger = logging.getLogger("floorgate.audit")
 
 
@@ -60,6 +65,8 @@ class GatewayState:
     saved_endpoints: SavedEndpointCache
     record_cache: RecordCache | None
     """None if caching is off."""
+    repairs: Mapping[str, int]
+    """What the database had lost, by what became of it."""
 
     def read_metrics(self) -> Snapshot:
         """Return what is known of caches, MongoDB and processes, from any thread."""
@@ -70,6 +77,7 @@ class GatewayState:
             "mongodb_connections": {("in_use",): in_use, ("idle",): idle},
             "mongodb_retries_total": by_label(topology.of(client).retries),
             "change_stream_interruptions_total": by_label(stream.interruptions if stream else {}),
+            "database_repairs_total": by_label(self.repairs),
             "processes": {
                 (name, state): count
                 for name, pool in pools.items()
@@ -122,6 +130,10 @@ async def open_state(
         drawing_pool = await stack.enter_async_context(_create_pool(settings.workers))
         processing_pool = await stack.enter_async_context(_create_pool(settings.workers, 1))
         await stack.enter_async_context(run_in_background(_finish_interrupted_imports(store)))
+        repairs = {"created": 0, "failed": 0}
+        await stack.enter_async_context(
+            run_in_background(_create_what_is_lost(store.database, repairs))
+        )
         if settings.audit_days:
             deletion = _delete_old_audit_records(store, settings.audit_days)
             await stack.enter_async_context(run_in_background(deletion))
@@ -138,6 +150,7 @@ async def open_state(
             TrustedDocumentCache(store.database, change_feed),
             SavedEndpointCache(store.database, change_feed),
             RecordCache(change_feed) if settings.cache_mb else None,
+            repairs,
         )
 
 
@@ -164,6 +177,29 @@ async def _finish_interrupted_imports(store: Store) -> None:
             _imports_logger.exception("An interrupted import cannot be finished")
             pause = min(2 * pause, MAX_IMPORT_PAUSE_SECONDS)  # leave the lease to operators
         await asyncio.sleep(pause)
+
+
+async def _create_what_is_lost(database: driver.Database, repairs: dict[str, int]) -> None:
+    """Once a minute, create what the database lacks, as a start does, and log it as an error."""
+
+    def report(collection: str, lacked: str) -> None:
+        repairs["created"] += 1
+        fields = {"collection": collection, "lacked": lacked}
+        _preparation_logger.error("created what a collection had lost", extra={"fields": fields})
+
+    while True:
+        # At random: workers that have started together do not look together.
+        await asyncio.sleep(random.uniform(0.5, 1) * PREPARATION_SECONDS)  # noqa: S311
+        try:
+            with driver.allow_index_builds():
+                await check_writable(database)  # a restore replaces collections
+                await prepare_database(database, report)
+        except UnavailableError:
+            pass  # requests say so
+        except (StorageError, PyMongoError) as error:
+            repairs["failed"] += 1
+            fields = {"reason": str(error)}
+            _preparation_logger.error("cannot prepare the database", extra={"fields": fields})
 
 
 async def _delete_old_audit_records(store: Store, days: int) -> None:

@@ -48,7 +48,10 @@ _RANGES = {
 }
 """The least members to which it applies, the lowest and the highest value of each parameter, and a
 text with the reason."""
-_START_ONCE = "start a gateway, or run any other command, which creates what is missing"
+_START_ONCE = (
+    "start a gateway, or run any other command, which creates what is missing; one that runs does"
+    " it within a minute, and logs it. If records are missing, restore a backup"
+)
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -243,8 +246,7 @@ _SERVER_CHECKS: dict[str, Callable[[driver.Database], Awaitable[Finding]]] = {
 
 
 def _inspect_collections(existing: dict[str, Any]) -> Finding:
-    expected = [*(kind.name for kind in RECORD_TYPES), *preparation.PLAIN_COLLECTIONS]
-    missing = sorted(set(expected) - existing.keys())
+    missing = sorted(preparation.COLLECTIONS - existing.keys())
     if missing:
         return Finding("collections", "error", _name("missing", missing), _START_ONCE)
     other = [

@@ -39,7 +39,7 @@ def get_staging_prefix(import_id: str) -> str:
 
 
 async def check_writable(
-    database: driver.Database, session: driver.Session, get_keys: GetKeys
+    database: driver.Database, session: driver.Session | None = None, get_keys: GetKeys = dict
 ) -> None:
     """Raise UnavailableError if a restore has been committed and not finished, or an import that
     removes one of the records whose keys `get_keys` returns by collection.

@@ -11,7 +11,7 @@ import os
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, TypeAlias, TypeVar
 
 import pymongo
@@ -222,11 +222,27 @@ async def build_index(
 ) -> bool:
     """Build an index of many documents; return False if it has to be unique and is not."""
     try:
-        with pymongo.timeout(_INDEX_BUILD_SECONDS):  # the client's own limit is for one request
+        with allow_index_builds():
             await collection.create_index(keys, unique=unique)
     except DuplicateKeyError:
         return False
     return True
+
+
+async def create_indexes(database: Database, name: str, indexes: Sequence[IndexModel]) -> int:
+    """Create those indexes of a collection that are missing; return how many were.
+
+    Their number is in MongoDB's reply; to list indexes would take a privilege more.
+    """
+    documents = [index.document for index in indexes]
+    concern = {"w": "majority"}
+    reply = await database.command("createIndexes", name, indexes=documents, writeConcern=concern)
+    return int(reply.get("numIndexesAfter", 0) - reply.get("numIndexesBefore", 0))
+
+
+def allow_index_builds() -> AbstractContextManager[None]:
+    """Give commands time for many documents: the client's own limit is for one request."""
+    return pymongo.timeout(_INDEX_BUILD_SECONDS)
 
 
 async def create_collection(database: Database, name: str, **options: Any) -> None:

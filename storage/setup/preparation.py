@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -166,22 +166,33 @@ INDEXES = {
     DOCUMENTS_COLLECTION: DOCUMENT_INDEXES,
 }
 """The indexes of each collection, besides that of `_id`."""
+COLLECTIONS = {*(kind.name for kind in RECORD_TYPES), *PLAIN_COLLECTIONS, *INDEXES}
+Report: TypeAlias = Callable[[str, str], None]
+"""Is told the name of a collection and what it lacked."""
+DROPPED = "records, indexes and options: it was dropped or renamed"
 
 
-async def prepare_database(database: driver.Database) -> None:
+async def prepare_database(database: driver.Database, report: Report | None = None) -> None:
     """Create what is missing, update options that differ, run new migrations.
 
-    Idempotent, and safe while other gateways do the same. Raises UnavailableError.
+    Idempotent, and safe while other gateways do the same. With `report`, the database is in use,
+    and has lost what is missing: options that another release has set are left. Raises
+    UnavailableError.
     """
     with driver.translate_errors():
         existing = await list_collections(database)
+        if report is not None:
+            for name in sorted(COLLECTIONS - existing.keys()):
+                report(name, DROPPED)
         for kind in RECORD_TYPES:
-            await _prepare_collection(database, kind, existing.get(kind.name))
+            await _prepare_collection(database, kind, existing.get(kind.name), report)
         for name in PLAIN_COLLECTIONS:
             if name not in existing:
                 await driver.create_collection(database, name)
         for name, indexes in INDEXES.items():
-            await database[name].create_indexes(indexes)
+            count = await driver.create_indexes(database, name, indexes)
+            if count and report is not None and name in existing:
+                report(name, f"{count} of {len(indexes)} indexes")
         is_new = not existing.keys() & {kind.name for kind in RECORD_TYPES}
         # After the validators: those of an earlier version may refuse what migrations write.
         if is_new:
@@ -201,10 +212,19 @@ async def list_collections(database: driver.Database) -> dict[str, Document]:
 
 
 async def _prepare_collection(
-    database: driver.Database, kind: RecordType[Any], existing: Document | None
+    database: driver.Database,
+    kind: RecordType[Any],
+    existing: Document | None,
+    report: Report | None,
 ) -> None:
     options: Document = {"validator": build_validator(kind), **STORED_BEFORE_CHANGES}
     if existing is None:
         await driver.create_collection(database, kind.name, **options)
-    elif any(existing["options"].get(name) != value for name, value in options.items()):
-        await database.command("collMod", kind.name, **options)
+        return
+    for name, value in options.items():
+        found = existing["options"].get(name)
+        if found == value or (found and report is not None):
+            continue
+        await database.command("collMod", kind.name, **{name: value})
+        if report is not None:
+            report(kind.name, name)

@@ -18,12 +18,13 @@ from gateway.app import Gateway
 from gateway.errors import StartError
 from gateway.settings import Settings
 from gateway.state import GatewayState, open_state
-from storage.administration.import_lease import STAGING_PREFIX, ImportLease
+from storage.administration.import_lease import STAGING_PREFIX, ImportLease, check_writable
 from storage.cache.change_feed import is_unchanged_since
 from storage.cache.read_set import whole
 from storage.catalog import RECORD_TYPES, UNITS
 from storage.changes import hub
 from storage.importing.import_bundles import COMMITTED
+from storage.mongo import raw_documents
 from storage.mongo.shared_memory import WriteCounter
 from storage.mongo.unavailable import DISK_FULL
 from storage.records.visibility import ALL_ASSETS
@@ -31,7 +32,8 @@ from tests.databases import EACH_DRIVER
 from tests.fixtures import gateway_client, open_client, run_gateway
 from tests.gateway.cli.commands import floorgate, output_of
 from tests.gateway.floorgate_process import storage_options
-from tests.gateway.log_lines import capture_log_lines
+from tests.gateway.log_lines import LogLines, capture_log_lines
+from tests.storage.backup.archives import restore, save
 from tests.storage.mongo.replica_set_of_three import (
     Member,
     ReplicaSet,
@@ -160,6 +162,82 @@ async def test_a_running_gateway_cleans_up_after_an_import_once_its_lease_is_fre
             fields = vars(caplog.records[-1])["fields"]
             expected = {"import_id": dead.import_id, "state": "staging", "actor": "$till"}
             assert fields == expected | {"started": dead.import_time}
+
+
+@pytest.fixture
+def preparation(monkeypatch: pytest.MonkeyPatch) -> Iterator[LogLines]:
+    """What a gateway logs that looks all the time at what its database has lost."""
+    monkeypatch.setattr(state, "PREPARATION_SECONDS", 0.002)
+    with capture_log_lines(logging.getLogger("floorgate.preparation"), logging.ERROR) as lines:
+        yield lines
+
+
+async def until_counted(opened: GatewayState, outcome: str) -> None:
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        while not opened.repairs[outcome]:
+            await asyncio.sleep(0.01)
+
+
+async def test_what_is_dropped_under_a_running_gateway_is_created_and_said(
+    settings: Settings, preparation: LogLines
+) -> None:
+    async with open_gateway_state(settings) as opened:
+        units = opened.store.database["units"]
+        await units.drop_index("floor_id_1__id_1")
+        await until_counted(opened, "created")
+        assert "floor_id_1__id_1" in await units.index_information()
+    assert (
+        len(preparation.texts) == opened.read_metrics()["database_repairs_total"]["created",] == 1
+    )
+    line = preparation.last()
+    assert line["message"] == "created what a collection had lost"
+    assert (line["collection"], line["lacked"][:5]) == ("units", "1 of ")
+
+
+async def test_why_something_lost_cannot_be_created_is_said(
+    settings: Settings, preparation: LogLines
+) -> None:
+    async with open_gateway_state(settings) as opened:
+        others = opened.store.database["others"]
+        await others.insert_many([{"_id": key, "digest": "same"} for key in "ab"])
+        await others.rename("api_keys", dropTarget=True)
+        await until_counted(opened, "failed")
+    line = preparation.last()
+    assert line["message"] == "cannot prepare the database"
+    assert "duplicate key" in line["reason"]
+    assert "api_keys" in line["reason"]
+
+
+async def test_a_restore_raises_no_alarm(
+    settings: Settings, preparation: LogLines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[bool] = []
+
+    async def check(database: Any) -> None:
+        looks.append(False)
+        await check_writable(database)
+        looks[-1] = True
+
+    async def rename_collection(*given: Any) -> None:
+        """Wait for a look before each collection is replaced."""
+        looked = len(looks)
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            while len(looks) < looked + 2:
+                await asyncio.sleep(0.001)
+        refused.append(looks[-2])
+        await rename(*given)
+
+    refused: list[bool] = []
+    rename = raw_documents.rename_collection
+    monkeypatch.setattr(state, "check_writable", check)
+    async with open_gateway_state(settings) as opened:
+        database = opened.store.database
+        archive = await save(database)
+        monkeypatch.setattr(raw_documents, "rename_collection", rename_collection)
+        await restore(database, archive)
+    assert refused
+    assert not any(refused)
+    assert preparation.texts == []
 
 
 @pytest.mark.parametrize(("days", "kept"), [(2, ["day"]), (0, ["month", "day"])])

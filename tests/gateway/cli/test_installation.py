@@ -198,6 +198,7 @@ def test_everything_works_with_the_role_of_the_runbook(
     run("import", SAMPLES / "demo" / "bundle.json")
     run("maps", "process", "alder-court-floor-plates")
     key = json.loads(run("keys", "create", "--name", "all", "--all-assets", "--json"))
+    run("doctor")
     run("backup", archive)
     run("restore", "--yes", archive)
     # Validators of an earlier release are replaced by the next start.

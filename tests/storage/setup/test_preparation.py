@@ -17,6 +17,7 @@ from storage.catalog import (
     NO_ROUTING,
     RECORD_TYPES,
     RECORD_TYPES_BY_NAME,
+    UNITS,
     WHEELCHAIR_ROUTING,
 )
 from storage.errors import MigrationRunningError
@@ -30,6 +31,7 @@ from storage.routing_inputs import NETWORK_FORMAT, OTHER_FORMAT, list_stale_netw
 from storage.setup import preparation
 from storage.setup.database import open_database
 from storage.setup.preparation import (
+    DROPPED,
     MIGRATIONS,
     MIGRATIONS_COLLECTION,
     Migration,
@@ -105,6 +107,31 @@ async def test_an_older_validator_is_replaced(database: Any) -> None:
     await database.create_collection("assets", validator={"name": {"$type": "string"}})
     await prepare_database(database)
     assert (await shape(database))["assets"][0] == build_validator(RECORD_TYPES[0])
+
+
+async def test_what_a_database_in_use_has_lost_is_created_and_named(prepared: Any) -> None:
+    """But what another release has set stays: gateways would change it back all the time."""
+    await prepared.command("collMod", "maps", validator={"name": {"$type": "string"}})
+    before = await shape(prepared)
+    await prepared["floors"].rename("floors_before")
+    await prepared["api_keys"].drop()
+    await prepared["units"].drop_index("floor_id_1__id_1")
+    await prepared.command("collMod", "assets", validator={})
+    await prepared.command("collMod", "units", changeStreamPreAndPostImages={"enabled": False})
+    lost: list[tuple[str, str]] = []
+    await prepare_database(prepared, lambda *each: lost.append(each))
+    await prepared["floors_before"].drop()
+    assert await shape(prepared) == before
+    assert sorted(lost) == [
+        ("api_keys", DROPPED),
+        ("assets", "validator"),
+        ("floors", DROPPED),
+        ("units", f"1 of {len(UNITS.indexes)} indexes"),
+        ("units", "changeStreamPreAndPostImages"),
+    ]
+    lost.clear()
+    await prepare_database(prepared, lambda *each: lost.append(each))
+    assert not lost
 
 
 async def test_gateways_that_start_at_once_prepare_what_one_does(database: Any) -> None:
