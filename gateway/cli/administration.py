@@ -355,10 +355,15 @@ async def complete_key_id(database: driver.Database, text: str | None) -> str | 
 
 def _print_key(created: dict[str, Any], *, as_json: bool) -> None:
     """Print a new key, which is not stored."""
+    try:
+        click.echo(orjson.dumps(created) if as_json else f"{created['id']}\n{created['key']}")
+    except OSError as error:
+        raise click.ClickException(
+            f"standard output: {error.strerror}; the key {created['id']} was created, and its text"
+            f" is lost: revoke it with floorgate keys revoke {created['id']}"
+        ) from error
     if as_json:
-        click.echo(orjson.dumps(created))
         return
-    click.echo(f"{created['id']}\n{created['key']}")
     click.echo("Only a hash of the key is stored: it cannot be shown again.", err=True)
 
 

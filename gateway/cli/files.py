@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from gateway.settings import FILES, IS_CHECKOUT, PATH
+from storage.written_files import write_file
 
 
 @click.command()
@@ -19,11 +20,15 @@ def files(directory: Path) -> None:
     if IS_CHECKOUT:
         raise click.ClickException(f"This is a checkout, which has them already: {FILES}")
     directory.mkdir(parents=True)
-    # No modes are copied: what is installed may be read-only.
-    for file in FILES.rglob("*"):
-        copy = directory / file.relative_to(FILES)
-        if file.is_dir():
-            copy.mkdir(exist_ok=True)
-        elif file.parent.name != "__pycache__":
-            shutil.copyfile(file, copy)
+    try:
+        # No modes are copied: what is installed may be read-only.
+        for file in FILES.rglob("*"):
+            copy = directory / file.relative_to(FILES)
+            if file.is_dir():
+                copy.mkdir(exist_ok=True)
+            elif file.parent.name != "__pycache__":
+                write_file(copy, file.read_bytes())
+    except OSError:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
     click.echo(f"Start with {directory / 'README.md'}")

@@ -1,10 +1,12 @@
 """The command line `floorgate`: its commands and its error messages."""
 
+import errno
 import importlib
 import json
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
@@ -15,6 +17,8 @@ from storage.errors import BundleError, StorageError, iter_notes
 
 DEBUG_VARIABLE = "FLOORGATE_DEBUG"
 AS_JSON = "floorgate.as_json"
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_WITHOUT_NAME = "standard output, or a temporary file"
 EXPECTED_ERRORS = (StorageError, TlsError, StartError, RequestError)
 
 COMMANDS = {
@@ -106,15 +110,31 @@ class LazyGroup(click.Group):
         ctx.meta[AS_JSON] = "--json" in args
         return super().parse_args(ctx, args)
 
+    def main(self, *given: Any, **more: Any) -> Any:
+        """Run a command and exit."""
+        try:
+            super().main(*given, **more)
+        finally:
+            try:
+                sys.stdout.flush()
+            except OSError:  # else the end of the program tries again, and makes the status 120
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    def make_context(self, *given: Any, **more: Any) -> click.Context:
+        """Parse the arguments; `--help` and `--version` are carried out meanwhile."""
+        with _translate_errors():
+            return super().make_context(*given, **more)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. Exit status 1: invalid input or environment; 2: wrong usage."""
         try:
             with _translate_errors():
                 return super().invoke(ctx)
         except (click.ClickException, click.Abort) as error:
-            if ctx.meta[AS_JSON]:
-                _print_as_json(error)
-                raise click.exceptions.Exit(getattr(error, "exit_code", 1)) from error
+            with suppress(OSError):  # there may be no room for it either
+                if ctx.meta[AS_JSON]:
+                    _print_as_json(error)
+                    raise click.exceptions.Exit(getattr(error, "exit_code", 1)) from error
             raise
 
 
@@ -151,7 +171,8 @@ def _translate_errors() -> Iterator[None]:
         if os.environ.get(DEBUG_VARIABLE):
             raise
         if isinstance(error, OSError):  # a full disk, a read-only directory
-            path = f"{error.filename}: " if error.filename else ""
+            place = error.filename or (error.errno in _NO_ROOM and _WITHOUT_NAME)
+            path = f"{place}: " if place else ""
             raise click.ClickException(f"{path}{error.strerror or error}") from error
         raise click.ClickException(
             f"an internal error ({type(error).__name__}: {error}); "

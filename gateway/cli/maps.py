@@ -27,6 +27,7 @@ from gateway.settings import (
     with_storage,
 )
 from resolvers.request.errors import NotFoundError
+from storage.written_files import write_file
 
 if TYPE_CHECKING:
     from resolvers.closures import Closable
@@ -297,7 +298,7 @@ def picture(
     if output is None:
         click.echo(content, nl=False)
     else:
-        output.write_bytes(content)
+        write_file(output, content)
 
 
 @maps.command("process")

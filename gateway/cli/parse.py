@@ -15,6 +15,7 @@ from gateway.cli.terminal import count_of
 from gateway.settings import DIRECTORY, PATH
 from parsing.errors import ParsingError
 from parsing.svg.outcome import MAX_LISTED_PLACES, MAX_PLACES, MapSummary, ParseWarning
+from storage.written_files import write_file
 
 if TYPE_CHECKING:
     from parsing.svg.unit_map import ParsedUnitMap
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def write_pictures(directory: Path, pictures: Mapping[str, str]) -> None:
     """Write each SVG to a file of its name; characters that may have a meaning become _."""
     for name, svg in pictures.items():
-        find_picture_file(directory, name).write_text(svg, encoding="utf-8")
+        write_file(find_picture_file(directory, name), svg.encode())
 
 
 def find_picture_file(directory: Path, name: str) -> Path:
@@ -200,7 +201,7 @@ def parse(
                 click.echo(f"{kind}: {checked.name}: {warning}", err=True)
             content = _format(checked.parsed, svg, pretty)
             if output:
-                targets[index].write_bytes(content)
+                write_file(targets[index], content)
             else:
                 click.echo(content)
     if as_json:
@@ -241,10 +242,7 @@ def _write_pictures(
     for name in pictures:
         if (target := find_picture_file(directory, name)).resolve() in sources:
             raise click.UsageError(f"{target} would be overwritten; choose another directory")
-    try:
-        write_pictures(directory, pictures)
-    except OSError as error:
-        raise click.ClickException(f"{directory}: {error.strerror}") from error
+    write_pictures(directory, pictures)
 
 
 def _format(parsed: ParsedUnitMap, svg: bool, pretty: bool) -> bytes:

@@ -196,6 +196,10 @@ class LogHandler(logging.Handler):
         """True when there are lines, False when there will be no more."""
         self._is_woken = False
         self._dropped_lines = 0
+        self._lost_lines = 0
+        """Lines for which there was no room on the disk, or no reader."""
+        self._is_torn = False
+        """True if the last line is not written to its end."""
         self._writer_thread = threading.Thread(
             target=self._run_writer, name="log writer", daemon=True
         )
@@ -240,11 +244,29 @@ class LogHandler(logging.Handler):
             self._write_all(self._formatter.format_batch(batch))
 
     def _write_all(self, data: bytes) -> None:
+        """Write lines, after one that says how many could not be written before."""
+        if self._lost_lines and self._write(self._format_loss()):
+            self._lost_lines += data.count(b"\n")
+            return
+        self._lost_lines = self._write(data).count(b"\n")
+
+    def _format_loss(self) -> bytes:
+        logger = logging.getLogger("floorgate.server")
+        message, given = "%d log lines could not be written", (self._lost_lines,)
+        record = logger.makeRecord(logger.name, logging.WARNING, "", 0, message, given, None)
+        return self._formatter.format(record).encode() + b"\n"
+
+    def _write(self, data: bytes) -> bytes:
+        """Return what could not be written: the service continues without it."""
+        data = b"\n" * self._is_torn + data
         remaining = memoryview(data)
         descriptor = self._get_descriptor()
-        with contextlib.suppress(OSError):  # the reader is gone; the service continues
+        with contextlib.suppress(OSError):
             while remaining:
                 remaining = remaining[os.write(descriptor, remaining) :]
+        if written := data[: len(data) - len(remaining)]:
+            self._is_torn = not written.endswith(b"\n")
+        return bytes(remaining)
 
 
 def configure_logging(

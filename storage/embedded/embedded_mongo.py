@@ -19,6 +19,7 @@ import logging
 import os
 import random
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
@@ -185,10 +186,11 @@ def _explain_os_errors(data_dir: Path) -> Iterator[None]:
 
 def _ensure_primary(home: Path, deadline: float) -> str:
     """Start the server if it is not running and wait until it is primary; return its URL."""
-    with open_lock_file(home / _START_LOCK) as starting:
+    with ExitStack() as held:
+        starting = held.enter_context(open_lock_file(home / _START_LOCK))
         failure = f"Another process holds the start lock in {home} and did not start MongoDB"
         wait_for_lock(starting, EXCLUSIVE, deadline, failure)
-        database_dir = _ensure_database_dir(home)
+        database_dir = held.enter_context(_open_database_dir(home))
         starts, reply_seconds = 0, _REPLY_SECONDS
         notice = time.monotonic() + _NOTICE_SECONDS
         while time.monotonic() < deadline:
@@ -223,16 +225,24 @@ def _ensure_primary(home: Path, deadline: float) -> str:
     )
 
 
-def _ensure_database_dir(home: Path) -> Path:
-    """Return the directory of the database, created with a random name at the first start.
+@contextmanager
+def _open_database_dir(home: Path) -> Iterator[Path]:
+    """Yield the directory of the database, created with a random name at the first start.
 
     The name is that of the replica set, so that a server of another directory is not mistaken
-    for ours.
+    for ours. A new directory is removed if no server comes up in it: on a full disk, mongod leaves
+    one in which it never starts.
     """
     existing = sorted(home.glob("floorgate-*"))
     database_dir = existing[0] if existing else home / f"floorgate-{uuid.uuid4().hex[:12]}"
     database_dir.mkdir(exist_ok=True)
-    return database_dir
+    try:
+        yield database_dir
+    except (EmbeddedServerError, OSError):
+        with open_lock_file(home / mongod_supervisor.SERVER_LOCK) as server:
+            if not existing and try_lock(server, EXCLUSIVE):  # nothing runs
+                shutil.rmtree(database_dir, ignore_errors=True)
+        raise
 
 
 def _start_supervisor(home: Path, database_dir: Path, server_lock: int) -> None:

@@ -26,6 +26,7 @@ from storage.spreadsheets.mapping import ATTRIBUTE, ATTRIBUTES
 from storage.spreadsheets.record_sheets import DRAWING_FIELD, ColumnField, column_fields
 from storage.spreadsheets.sheets import MAX_ROWS, column_letters
 from storage.spreadsheets.unit_tables import KnownGroups
+from storage.written_files import write_file
 
 CellValue: TypeAlias = str | float | bool | None
 MAX_NOTED_CELLS = 20
@@ -133,19 +134,17 @@ def create_workbook(path: Path) -> Iterator[Workbook]:
 
     Raises StorageError.
     """
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    book = xlsxwriter.Workbook(str(unfinished), _OPTIONS)
+    content = io.BytesIO()
+    book = xlsxwriter.Workbook(content, _OPTIONS)
     try:
         try:
             yield Workbook(book)
         finally:
             book.close()
-        unfinished.replace(path)
+        write_file(path, content.getvalue())
     except (OSError, XlsxWriterException) as error:
         reason = getattr(error, "strerror", None) or error
         raise StorageError(f"{path} cannot be written: {reason}") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def title_of(name: str) -> str:
@@ -199,7 +198,7 @@ async def export_attributes(
             else:
                 text = io.StringIO(newline="")
                 csv.writer(text).writerows([row async for row in rows])
-                path.write_text(text.getvalue(), "utf-8-sig", newline="")
+                write_file(path, text.getvalue().encode("utf-8-sig"))
 
 
 async def _iter_attribute_rows(

@@ -674,10 +674,11 @@ async def import_bundles(
                 if (summary.total.written or run.changes_networks) and not dry_run:
                     if undo is not None and file is not None:
                         if undo.count:  # else there is nothing to undo
-                            file.keep()
                             summary.undo = str(file.path)
                         summary.undo_options = undo.options
                     review(summary)
+                    if file is not None and summary.undo is not None:
+                        file.keep()
                     await run.commit(*_name_target(bundles, changes), origin)
                     try:
                         await run.apply(summary.total.written)

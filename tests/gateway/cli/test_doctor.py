@@ -290,21 +290,6 @@ def test_an_archive_is_checked_without_a_database(archive: Path, tmp_path: Path)
         assert_explains(floorgate("restore", "--check", path), 1, "damaged")
 
 
-def test_a_full_disk_leaves_no_archive(filled: list[str], archive: Path) -> None:
-    before = archive.read_bytes()
-    run = subprocess.run(
-        [*COMMAND, "backup", str(archive), *filled],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000)),
-    )
-    assert run.returncode == 1
-    assert run.stderr == f"Error: {archive}: File too large; no archive was written\n"
-    assert archive.read_bytes() == before
-    assert [file.name for file in archive.parent.glob(".*")] == []
-
-
 def test_a_backup_that_is_killed_leaves_the_archive_before(
     filled: list[str], archive: Path
 ) -> None:
