@@ -192,7 +192,7 @@ class ChangeHub:
         self._stopping: asyncio.TimerHandle | None = None
         self._began = asyncio.Event()
         self._news = asyncio.Event()
-        """Set when there are events, and replaced by another."""
+        """Set when there are events, or another stream has begun, and replaced by another."""
         self.follower_count = 0
 
     @asynccontextmanager
@@ -295,7 +295,8 @@ class ChangeHub:
                     with suppress(TimeoutError):
                         async with asyncio.timeout(wake_seconds):
                             await news.wait()
-                            continue
+                    if news.is_set():  # perhaps in the moment of the timeout
+                        continue
                     position = max(position, self._kept.last)
                 yield ChangePage(events, ChangeCursor(self._epoch, position))
 
@@ -350,14 +351,18 @@ class ChangeHub:
     def _begin(self, epoch: bytes, position: ChangePosition) -> None:
         if position != self._kept.last:
             self._kept = _KeptEvents(position)
+            self._wake()  # else they would go on here, and miss what was before
         self._epoch = epoch
         self._began.set()
 
     def _publish(self, progress: Stretch) -> None:
         self._kept.add(progress)
         if progress.events:
-            self._news.set()
-            self._news = asyncio.Event()
+            self._wake()
+
+    def _wake(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
 
 
 class _KeptEvents:

@@ -95,6 +95,8 @@ class Injection:
     """Set when it has met the first one."""
     missed: int = 0
     """Errors that met another command instead."""
+    held: threading.Event = field(default_factory=threading.Event)
+    """Set when a command or a reply waits to be let go."""
     released: threading.Event = field(default_factory=threading.Event)
     """Set it to let go what is held."""
 
@@ -286,6 +288,7 @@ class _Connection:
 
 
 async def _wait_until_released(injection: Injection) -> None:
+    injection.held.set()
     while not injection.released.is_set():
         await asyncio.sleep(_POLL_SECONDS)
 
