@@ -16,6 +16,7 @@ StorageError
 ├── BundleError                   a bundle is invalid; nothing was written
 ├── RemovalRefusedError           more would be removed than is allowed; nothing was written
 ├── PlanChangedError              an import would change something else than was shown
+├── ImportIdTakenError            an import has the id of another one; nothing was written
 ├── ErasureRefusedError           traces cannot be erased yet; nothing was written
 ├── DocumentsError                documents cannot be registered; nothing was written
 └── BackupError                   a backup cannot be made or restored; nothing was written
@@ -152,6 +153,10 @@ class RemovalRefusedError(StorageError):
 
 class PlanChangedError(StorageError):
     """An import would change something else than the plan that was shown; nothing was written."""
+
+
+class ImportIdTakenError(StorageError):
+    """An import has the id that another one had; nothing was written."""
 
 
 class ErasureRefusedError(StorageError):

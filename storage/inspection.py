@@ -293,7 +293,8 @@ async def _inspect_import(database: driver.Database) -> Finding:
         return Finding("import", "ok", "one is running" if found else "none is interrupted")
     remedy = "start a gateway, which finishes or undoes it within seconds"
     by = found.get("started_by", {}).get("actor", "an earlier release")
-    message = f"one was interrupted and is not finished: {found.get('import_id')}, begun by {by}"
+    name = found.get("started_by", {}).get("given_id") or found.get("import_id")
+    message = f"one was interrupted and is not finished: {name}, begun by {by}"
     return Finding("import", "error", message, remedy)
 
 

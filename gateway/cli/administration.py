@@ -502,7 +502,7 @@ TIME = Parsed("time", parse_time)
 @click.option("--until", type=TIME, metavar="ISO", help="Only records from before this time.")
 @id_option("--actor", help="Only what this key has changed, or this operator.")
 @click.option("--action", type=Parsed("action", _parse_action), help="Such as key.created.")
-@id_option("--target", help="Only changes of this key, map, unit or the like.")
+@id_option("--target", help="Only changes of this key, map, unit, import or the like.")
 @click.option(
     "--limit", type=COUNT_OR_ZERO, default=100, show_default=True, help="Records; 0 lists all."
 )

@@ -75,6 +75,11 @@ CHANGE_OPTIONS = (
         type=FILE,
         help="Write every change to this file, one JSON object a line.",
     ),
+    id_option(
+        "--id",
+        "import_id",
+        help="An id of your own: what is run again with it is not made twice.",
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
 )
 

@@ -26,6 +26,7 @@ from storage.importing.batches import STANDARD_INPUT, BundleSource
 from storage.importing.import_bundles import ImportSummary
 from storage.importing.removals import RemovalLimit
 from storage.mongo import driver
+from storage.records.kinds import MAX_ID_CHARACTERS
 from storage.store import Store
 
 TIMEOUT_SECONDS = 120.0
@@ -48,6 +49,7 @@ def make_changes(
     max_removals: RemovalLimit | None,
     undo_path: Path | None,
     plan_path: Path | None,
+    import_id: str | None,
     as_json: bool,
 ) -> None:
     """Import bundles or remove records, and print what has changed.
@@ -55,7 +57,13 @@ def make_changes(
     What `removes` records is shown first, and at a terminal what changes them; it asks, and then
     makes only what it has shown.
     """
-    request = request._replace(limit=max_removals or request.limit, undo_path=undo_path)
+    if import_id is not None and STANDARD_INPUT in paths:
+        raise click.UsageError("--id is for files, not for standard input")
+    if import_id is not None and not 1 <= len(import_id) <= MAX_ID_CHARACTERS:
+        raise click.UsageError(f"--id must have from 1 to {MAX_ID_CHARACTERS} characters")
+    request = request._replace(
+        limit=max_removals or request.limit, undo_path=undo_path, import_id=import_id
+    )
     can_ask = sys.stdin.isatty() and STANDARD_INPUT not in paths  # else it is a bundle
     is_shown = not dry_run and (removes or can_ask)
     if is_shown and undo_path is None:
@@ -79,7 +87,7 @@ def make_changes(
             planned = _run(settings, paths, request._replace(is_planned=True), networks, True)
             assert planned.plan is not None
             keep_plan()
-            if removes or planned.total.updated:
+            if (removes or planned.total.updated) and not planned.is_repetition:
                 _print_plan(planned, plan_path, echo)
                 print_notes(planned.notes)
                 noted = planned.notes
@@ -99,7 +107,7 @@ def make_changes(
             keep_plan()
             raise
         keep_plan()
-    if dry_run and not as_json:
+    if dry_run and not as_json and not summary.is_repetition:
         _print_plan(summary, plan_path, echo)
     if undo_path is not None and summary.undo is None:
         reason = "a dry run changes nothing" if dry_run else "nothing is changed or removed"
@@ -215,7 +223,7 @@ def _print_result(
     if summary.undo is not None:
         command = format_undo_command(summary.undo, summary.undo_options)
         click.echo(f"Undo with: {command}", err=True)
-    elif summary.total.updated and not dry_run:
+    elif summary.total.updated and not (dry_run or summary.is_repetition):
         click.echo(
             f"Stored records changed: {summary.total.updated:,}. With --undo FILE, an import saves"
             " them first, as a bundle that brings them back.",

@@ -150,7 +150,11 @@ async def list_audit_log(
     action: Annotated[AuditAction | None, argument("Only this action.")] = None,
     target: Annotated[
         strawberry.ID | None,
-        argument("Only changes of the record with this id, such as a key, a map or a unit.", ID),
+        argument(
+            "Only changes of the record with this id, such as a key, a map or a unit, or the import"
+            " with this `importId`.",
+            ID,
+        ),
     ] = None,
 ) -> Page[AuditRecord]:
     caller = info.context.caller

@@ -8,6 +8,7 @@ from resolvers.processing.process_pool import ProcessPool, run_on_drawing
 from resolvers.request.errors import (
     ChangedPlanError,
     ImportLostError,
+    InvalidInputError,
     RefusedDocumentError,
     RequestError,
     ServiceBusyError,
@@ -85,7 +86,7 @@ def translate_import_errors() -> Iterator[None]:
         raise TooManyRemovalsError(str(error)) from error
     except errors.PlanChangedError as error:
         raise ChangedPlanError(str(error)) from error
-    except errors.ImportRunningError as error:
-        raise RefusedDocumentError(str(error)) from error
-    except errors.LeaseLostError as error:
+    except errors.ImportIdTakenError as error:
+        raise InvalidInputError(importId=str(error)) from error
+    except (errors.ImportRunningError, errors.LeaseLostError) as error:
         raise ImportLostError(str(error)) from error

@@ -140,6 +140,10 @@ class ImportResult(NamedTuple):
         " import changes.",
     ]
     plan: Annotated[ChangePlan, "What changes, or would."]
+    is_repetition: Annotated[
+        bool,
+        "Whether an import with this `importId` had been made: `kinds` is what it changed then.",
+    ]
     refusal: Annotated[
         str | None, "Of a dry run: why it would be refused otherwise; null if it would not."
     ]
@@ -178,6 +182,16 @@ Undo: TypeAlias = Annotated[
 ]
 
 
+ImportId: TypeAlias = Annotated[
+    strawberry.ID | None,
+    argument(
+        "An id of your own for it. Sent again with the same id, by the same key, it is not made"
+        " twice: the result says what it changed the first time. Of other content, it is an error.",
+        ID,
+    ),
+]
+
+
 async def import_catalog_text(
     info: Info,
     bundle: Annotated[str, argument("The text of the bundle.")],
@@ -211,6 +225,7 @@ async def import_catalog_text(
     max_removals: MaxRemovals = None,
     plan: ExpectedPlan = None,
     undo: Undo = False,
+    import_id: ImportId = None,
 ) -> ImportResult:
     """Import a bundle from its text, JSON or newline-delimited: all of it, or nothing.
 
@@ -229,6 +244,7 @@ async def import_catalog_text(
         limit=RemovalLimit() if max_removals is None else RemovalLimit.parse(max_removals),
         expected_digest=plan,
         max_undo_bytes=MAX_UNDO_BYTES if undo else None,
+        import_id=import_id,
     )
     return await _import(info, [bundle.encode()], networks, request, dry_run)
 
@@ -250,6 +266,7 @@ async def remove_records(
     max_removals: MaxRemovals = None,
     plan: ExpectedPlan = None,
     undo: Undo = False,
+    import_id: ImportId = None,
 ) -> ImportResult:
     """Remove records and all that depends on them: all of it, or nothing.
 
@@ -261,6 +278,7 @@ async def remove_records(
         limit=RemovalLimit(None) if max_removals is None else RemovalLimit.parse(max_removals),
         expected_digest=plan,
         max_undo_bytes=MAX_UNDO_BYTES if undo else None,
+        import_id=import_id,
     )
     return await _import(info, [], networks, request, dry_run)
 
@@ -291,4 +309,11 @@ async def _import(
         for kind, counts in summary.kinds.items()
     ]
     assert summary.plan is not None
-    return ImportResult(kinds, summary.notes, summary.plan, summary.refusal, summary.undo_bundle)
+    return ImportResult(
+        kinds,
+        summary.notes,
+        summary.plan,
+        summary.is_repetition,
+        summary.refusal,
+        summary.undo_bundle,
+    )

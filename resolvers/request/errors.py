@@ -182,7 +182,7 @@ class ServiceBusyError(RequestError):
 
 
 class ImportLostError(RequestError):
-    """Another process completes or discards this import; the message says so."""
+    """Another import does not end, or another process completes or discards this one."""
 
     code = UnavailableCause.IMPORT_RUNNING
 

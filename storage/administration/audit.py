@@ -36,8 +36,13 @@ AUDIT_LOG = RecordType(AUDIT_COLLECTION, "audit record", Record, scope_field="")
 """The audit log as a list that can be counted; its records are no part of the catalog."""
 LATEST_FIRST = Order(is_descending=True)
 AUDIT_INDEXES = [
-    driver.IndexModel([(field, 1), ("_id", 1)])
-    for field in ("actor.id", "action", "target.ids", "changes.ids")
+    *(
+        driver.IndexModel([(field, 1), ("_id", 1)])
+        for field in ("actor.id", "action", "target.ids", "changes.ids")
+    ),
+    driver.IndexModel(
+        [("import_id", 1), ("_id", 1)], partialFilterExpression={"import_id": {"$exists": True}}
+    ),
 ]
 
 MAX_LISTED_IDS = 1_000
@@ -139,7 +144,7 @@ class AuditChange(msgspec.Struct, frozen=True):
         return cls(kind, operation, len(ids), ids, before, after)
 
 
-class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
+class AuditRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A record of the audit log."""
 
     audit_id: str
@@ -152,6 +157,7 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
     target: AuditTarget
     asset_ids: Annotated[list[str], "The assets that were touched."]
     changes: Annotated[list[AuditChange], "What changed; never a key or its digest."]
+    import_id: Annotated[str | None, "The id that an import or a removal was given."] = None
 
 
 class AuditEntry(NamedTuple):
@@ -162,6 +168,9 @@ class AuditEntry(NamedTuple):
     changes: Sequence[AuditChange]
     asset_ids: Iterable[str] = ()
     """The assets that it touched, of which MAX_LISTED_IDS are recorded."""
+    import_id: str | None = None
+    outcome: Document | None = None
+    """What `find_import` returns with the record; it is not listed."""
 
 
 class AuditFilter(NamedTuple):
@@ -172,7 +181,7 @@ class AuditFilter(NamedTuple):
     actor: str | None = None
     action: str | None = None
     target: str | None = None
-    """Id of what was changed, or what the operation was called for."""
+    """Id of what was changed, or what the operation was called for, or of an import."""
 
 
 async def run_audited(
@@ -194,7 +203,10 @@ async def run_audited(
         if entry is None or not entry.changes:
             return result, None
         record = _build_record(origin or get_process_origin(), entry)
-        await database[AUDIT_COLLECTION].insert_one(_to_document(record), session=session)
+        document = _to_document(record)
+        if entry.outcome is not None:
+            document["outcome"] = entry.outcome
+        await database[AUDIT_COLLECTION].insert_one(document, session=session)
         return result, record
 
     with driver.translate_errors():
@@ -202,6 +214,21 @@ async def run_audited(
     if record is not None:
         _log_record(record)
     return result
+
+
+async def find_import(
+    database: driver.Database, origin: Origin | None, import_id: str
+) -> Document | None:
+    """Return the record of the import that this actor has given an id; None if there is none.
+
+    What was imported before a restore may be gone, and does not count.
+    """
+    actor = (origin or get_process_origin()).actor
+    own = {"import_id": {"$eq": import_id}, "actor.id": actor.actor_id, "actor.type": actor.type}
+    found = await database[AUDIT_COLLECTION].find_one(
+        {"$or": [own, {"action": "catalog.restored"}]}, sort=[("_id", -1)]
+    )
+    return found if found is not None and found.get("outcome") else None
 
 
 async def list_audit_records(
@@ -281,6 +308,7 @@ def _build_record(origin: Origin, entry: AuditEntry) -> AuditRecord:
         target=entry.target,
         asset_ids=sorted({*entry.asset_ids})[:MAX_LISTED_IDS],
         changes=[*entry.changes],
+        import_id=entry.import_id,
     )
 
 
@@ -304,7 +332,7 @@ def _build_condition(audit_filter: AuditFilter) -> Document:
     if audit_filter.action is not None:
         conditions.append({"action": {"$eq": audit_filter.action}})
     if (target := audit_filter.target) is not None:
-        fields = ("target.ids", "changes.ids")
+        fields = ("target.ids", "changes.ids", "import_id")
         conditions.append({"$or": [{field: {"$eq": target}} for field in fields]})
     return {"$and": conditions} if conditions else {}
 
@@ -320,7 +348,7 @@ def _shorten(target: str | None) -> Document:
         text = {"$literal": target}
         is_meant = {"$in": [text, "$$change.ids"]}
         is_of_target = {"$in": [text, "$target.ids"]}
-        condition = {"$or": [is_of_target, is_meant]}
+        condition = {"$or": [is_of_target, is_meant, {"$eq": ["$import_id", text]}]}
         changes = {"$filter": {"input": "$changes", "as": "change", "cond": condition}}
         ids = {"$cond": [is_meant, [text], ids]}
     first_changes = {"$slice": [changes, MAX_SHOWN_CHANGES]}

@@ -22,6 +22,7 @@ ERASED = "erased"
 """It stands where the audit log had an erased id, or who a client was and from where it came."""
 Subject: TypeAlias = Literal["asset", "key"]
 _REMEDIES = {ASSETS.name: "remove asset", api_keys.KEYS_COLLECTION: "keys revoke"}
+_CLIENT_FIELDS = {"client_address", "request_id", "import_id"}
 _NO_VALUES: Document = {"before": None, "after": None}
 MAX_ERASED = 1_000
 """So many documents of a step are erased in one transaction, which may take some seconds."""
@@ -154,7 +155,7 @@ def _forget_asset(id: str, record: Document) -> Document:
 def _forget_key(id: str, record: Document) -> Document:
     if record["actor"]["id"] == id:
         actor = {"type": "key", "id": ERASED, "name": ERASED}
-        record = record | {"actor": actor, "client_address": ERASED, "request_id": ERASED}
+        record = record | {"actor": actor} | dict.fromkeys(_CLIENT_FIELDS & record.keys(), ERASED)
     changes = [each | _NO_VALUES if id in each["ids"] else each for each in record["changes"]]
     return _replace_in_lists(record | {"changes": changes}, id)
 

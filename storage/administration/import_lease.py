@@ -137,8 +137,10 @@ class ImportLease(Lease):
             await self.update({"state": "idle"}, session)
 
     def lost_error(self) -> ImportInterruptedError:
+        given_id = self.started_by.get("given_id")
+        again = f"send it again with the id {given_id!r}" if given_id else "import again if needed"
         return ImportInterruptedError(
             "The import lost its lease because the process was suspended, or could not reach"
             f" MongoDB, for over {LEASE_SECONDS:.0f} seconds. Another process will complete or"
-            " discard it. Check the catalog, and import again if needed."
+            f" discard it. Check the catalog, and {again}."
         )

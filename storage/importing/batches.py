@@ -1,8 +1,10 @@
 """Reading the bundles of an import one after another, in batches of members."""
 
+import hashlib
 import io
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
@@ -56,6 +58,18 @@ def _size_bytes(bundle: BundleSource) -> int:
         return len(bundle)
     path = _path_of(bundle)
     return path.stat().st_size if path.exists() else 0
+
+
+def digest_bundle(bundle: BundleSource) -> str:
+    """Return the SHA-256 of a bundle, without drawings in files beside it.
+
+    It is empty for a file that cannot be read, and for standard input, which is read only once.
+    """
+    if isinstance(bundle, bytes):
+        return hashlib.sha256(bundle).hexdigest()
+    with suppress(OSError), _path_of(bundle).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+    return ""
 
 
 def _path_of(bundle: Path | str | Spreadsheet) -> Path:

@@ -240,6 +240,8 @@ class ChangeRequest(NamedTuple):
     """Return that bundle with the summary instead, if it has no more bytes."""
     write_change: Callable[[RecordChange], None] | None = None
     """Receives each change of the plan."""
+    import_id: str | None = None
+    """The id that the client has given: of its imports with the same id, one is made."""
 
     @property
     def needs_plan(self) -> bool:

@@ -10,6 +10,7 @@ A lease lets one process import at a time and completes what a killed one began 
 """
 
 import asyncio
+import hashlib
 import logging
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
@@ -36,11 +37,17 @@ from storage.bundles.violations import (
     list_first,
     to_printable,
 )
-from storage.errors import ImportRunningError, PlanChangedError, RemovalRefusedError
+from storage.errors import (
+    ImportIdTakenError,
+    ImportRunningError,
+    PlanChangedError,
+    RemovalRefusedError,
+)
 from storage.importing import change_plan, planning, removals
 from storage.importing.batches import (
     BundleSource,
     count_total_bytes,
+    digest_bundle,
     get_bundle_name,
     read_batches,
     to_spreadsheet,
@@ -50,7 +57,7 @@ from storage.importing.validation import NO_MEMBERS_NOTE, BundleValidator
 from storage.mongo import driver, files, raw_documents
 from storage.publication import Publication, check_unchanged, publish_staged, stage_publication
 from storage.records.kinds import Document, RecordType
-from storage.routing_inputs import StaleNetwork, withdraw_stale_networks
+from storage.routing_inputs import StaleNetwork, list_stale_networks, withdraw_stale_networks
 from storage.setup.preparation import MIGRATIONS_COLLECTION, STATE_ID, prepare_database
 from storage.spreadsheets.reader import TableReader
 from storage.tombstones import TOMBSTONES, end_tombstones
@@ -169,6 +176,8 @@ class ImportSummary(msgspec.Struct):
     """`floorgate import` of that file needs them."""
     undo_bundle: str | None = None
     """It undoes the import, if it was asked for."""
+    is_repetition: bool = False
+    """The import of this id had been made: the counts are what it changed then."""
 
 
 _network_logger = logging.getLogger("floorgate.networks")
@@ -386,13 +395,20 @@ class ImportRun:
         return withdraws or self._publication is not None
 
     async def commit(
-        self, target: audit.AuditTarget, action: audit.Action, origin: audit.Origin | None
+        self,
+        target: audit.AuditTarget,
+        action: audit.Action,
+        origin: audit.Origin | None,
+        import_id: str | None = None,
+        outcome: "ImportOutcome | None" = None,
     ) -> None:
         """Commit the import, with its record in the audit log, and withdraw stale networks.
 
         Raises NetworkOutdatedError if the network that it publishes is.
         """
-        entry = self._audit_trail.build_entry(action, target)
+        entry = self._audit_trail.build_entry(action, target)._replace(
+            import_id=import_id, outcome=None if outcome is None else msgspec.to_builtins(outcome)
+        )
 
         async def work(session: driver.Session) -> tuple[None, audit.AuditEntry | None]:
             if self._publication is not None:
@@ -647,18 +663,25 @@ async def import_bundles(
 
     Raises BundleError if anything in them is invalid, NetworkOutdatedError if the network is
     outdated, RemovalRefusedError if too much would be removed, PlanChangedError if the plan is not
-    the expected one (nothing has changed then), ImportRunningError if another import does not
-    end, UnavailableError.
+    the expected one, ImportIdTakenError if its id is that of another import (nothing has changed
+    then), ImportRunningError if another import does not end, UnavailableError.
     """
     undo_path = None if dry_run else changes.undo_path
     max_bytes = changes.max_undo_bytes
+    import_id = changes.import_id
+    content = "" if import_id is None else await asyncio.to_thread(_digest, bundles, changes)
     shown = None if max_bytes is None else BytesIO()
     with driver.translate_errors(), change_plan.open_undo_file(undo_path) as file:
         target = file or shown
         undo = None if target is None else change_plan.UndoBundle(database, target, max_bytes)
         await prepare_database(database)
         async with hold_import_lease(database, progress) as lease:
-            by = audit.describe_origin(origin)
+            # Here, so that an import of this id that was interrupted has been finished.
+            if import_id is not None and (
+                past := await _find_past(database, origin, import_id, content)
+            ):
+                return past
+            by = audit.describe_origin(origin) | ({"given_id": import_id} if import_id else {})
             await lease.begin_staging(is_merge=changes.merges, started_by=by)
             run = ImportRun(database, lease, progress)
             try:
@@ -679,7 +702,9 @@ async def import_bundles(
                     review(summary)
                     if file is not None and summary.undo is not None:
                         file.keep()
-                    await run.commit(*_name_target(bundles, changes), origin)
+                    digest = "" if summary.plan is None else summary.plan.digest
+                    outcome = ImportOutcome(content, digest, summary.kinds) if import_id else None
+                    await run.commit(*_name_target(bundles, changes), origin, import_id, outcome)
                     try:
                         await run.apply(summary.total.written)
                         await run.clean_up()
@@ -692,6 +717,53 @@ async def import_bundles(
                 if lease.state == "staging":
                     await run.clean_up()
             return summary
+
+
+class ImportOutcome(msgspec.Struct):
+    """What is kept of an import that was given an id, in its record in the audit log."""
+
+    content: str
+    plan_digest: str
+    kinds: dict[str, ImportCounts]
+
+
+def _digest(bundles: Sequence[BundleSource], changes: change_plan.ChangeRequest) -> str:
+    """Return a digest of what is imported, by which an import is told from another one."""
+    assets = None if changes.asset_ids is None else sorted(changes.asset_ids)
+    options = (changes.merges, changes.mirrors, assets, changes.force_drawings)
+    removed = (changes.removed_kind, changes.removed_keys)
+    parts = [*map(digest_bundle, bundles), *options, *removed]
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+
+
+async def _find_past(
+    database: driver.Database, origin: audit.Origin | None, import_id: str, content: str
+) -> ImportSummary | None:
+    """Return what the import of this id has changed; None if there was none."""
+    record = await audit.find_import(database, origin, import_id)
+    if record is None:
+        return None
+    outcome = msgspec.convert(record["outcome"], ImportOutcome)
+    at = f"{record['at']:%Y-%m-%dT%H:%M:%SZ}"
+    if outcome.content != content:
+        raise ImportIdTakenError(
+            f"nothing was written: the import {import_id!r}, which was made at {at}, had another"
+            " content: give each import an id of its own"
+        )
+    total = ImportCounts()
+    for counts in outcome.kinds.values():
+        for name in total.__struct_fields__:
+            setattr(total, name, getattr(total, name) + getattr(counts, name))
+    note = f"the import {import_id!r} was made at {at}, with these numbers; nothing was changed now"
+    plan = change_plan.ChangePlan(outcome.plan_digest, unlisted=total.written)
+    changed = {
+        id for each in record["changes"] if each["kind"] == catalog.MAPS.name for id in each["ids"]
+    }
+    # What was to process these maps again may have died with whoever made the import.
+    stale = [each for each in await list_stale_networks(database) if each.map_id in changed]
+    return ImportSummary(
+        outcome.kinds, total, [note], stale_networks=stale, plan=plan, is_repetition=True
+    )
 
 
 def _check(summary: ImportSummary, changes: change_plan.ChangeRequest) -> None:

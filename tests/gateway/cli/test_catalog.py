@@ -115,6 +115,43 @@ def test_a_script_must_say_yes(filled: list[str], source: Path) -> None:
     assert "u1" not in json.dumps(json.loads(exported(filled))["units"])
 
 
+def test_a_command_that_is_run_again_with_its_id_changes_nothing(
+    filled: list[str], source: Path
+) -> None:
+    command = ("import", "--sync", "--yes", "--id", "nightly", source, *filled)
+    assert floorgate(*command).exit_code == 0
+    before = exported(filled)
+    again = floorgate(*command)
+    assert again.exit_code == 0, again.stderr
+    assert "Note: the import 'nightly' was made at " in again.stderr
+    assert "Undo with" not in again.stderr
+    assert re.search(r"units +│ 1 +│ 1 +│ 1 +│ 1 ", again.stdout)
+    for options in ((), ("--dry-run",)):
+        run = floorgate("import", "--sync", "--id", "nightly", "--json", *options, source, *filled)
+        assert output_of(run)["is_repetition"]
+    assert exported(filled) == before
+    assert '"import_id":"nightly"' in floorgate("audit", "--json", *filled).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("import", "--id", "i", "-"), "--id is for files, not for standard input"),
+        (("remove", "unit", "u1", "--id", ""), "--id must have from 1 to 255 characters"),
+    ],
+)
+def test_an_id_that_tells_nothing_is_refused(
+    filled: list[str], arguments: tuple[str, ...], message: str
+) -> None:
+    assert_explains(floorgate(*arguments, *filled), 2, message)
+
+
+def test_an_id_of_another_import_is_refused(filled: list[str], source: Path) -> None:
+    assert floorgate("import", "--id", "i", source, *filled).exit_code == 0
+    removal = floorgate("remove", "unit", "u2", "--yes", "--id", "i", *filled)
+    assert_explains(removal, 1, "the import 'i', which was made at", "had another content")
+
+
 def test_yes_skips_the_question_only(filled: list[str], source: Path) -> None:
     run = run_at_terminal("import", "--yes", source, *filled, answer="")
     assert run.stdout.startswith(OVERWRITTEN)

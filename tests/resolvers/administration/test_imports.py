@@ -10,19 +10,27 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from resolvers.processing import pipeline
+from resolvers.processing import pipeline, stale_networks
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.processing.stale_networks import NETWORK_POLICIES, import_and_process
 from resolvers.request.errors import RefusedDocumentError
 from storage.catalog import PATHFINDING_TAG
 from storage.exporting.bundles import export_bundle
 from storage.importing import import_bundles
+from storage.importing.change_plan import ChangeRequest
 from storage.importing.import_bundles import finish_interrupted_import
 from storage.mongo.lease import Lease
 from storage.networks import UNLOADABLE
 from storage.routing_inputs import NETWORK_FORMAT, OTHER_FORMAT, list_stale_networks
 from storage.store import Store
-from tests.fixtures import World, gateway_client, post_graphql
+from tests.fixtures import (
+    World,
+    data_of,
+    gateway_client,
+    make_key,
+    open_database,
+    post_graphql,
+)
 from tests.resolvers.worlds import CATALOG, FLAGS, SVG, ask_matrix, tower
 from tests.storage.catalogs import text_of
 from tests.waiting import TIMEOUT_SECONDS
@@ -47,7 +55,13 @@ class Service(NamedTuple):
     directory: Path
 
     async def load(
-        self, networks: str = "withdraw", *, svg: str = SVG, dry_run: bool = False, **changes: Any
+        self,
+        networks: str = "withdraw",
+        *,
+        svg: str = SVG,
+        dry_run: bool = False,
+        import_id: str | None = None,
+        **changes: Any,
     ) -> list[str]:
         """Import the tower with other values of its map, `floors` or `locations`; return notes."""
         catalog = copy.deepcopy(CATALOG)
@@ -57,7 +71,10 @@ class Service(NamedTuple):
         (self.directory / "tower.svg").write_text(svg)
         bundle = self.directory / "again.json"
         bundle.write_text(json.dumps(catalog))
-        summary = await import_and_process(self.store, [bundle], networks, dry_run=dry_run)
+        request = ChangeRequest(import_id=import_id)
+        summary = await import_and_process(
+            self.store, [bundle], networks, dry_run=dry_run, changes=request
+        )
         return summary.notes
 
     async def measure(self) -> tuple[str, float]:
@@ -253,6 +270,78 @@ async def test_an_import_that_is_killed_leaves_no_network_beside_another_drawing
     assert stored is not None
     is_new_drawing = stored["source"] != stored["network_state"]["source"]
     assert is_new_drawing == is_committed
+
+
+async def test_a_repetition_processes_the_maps_that_a_killed_import_has_left(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def die(*_: Any, **__: Any) -> None:
+        raise KilledError
+
+    monkeypatch.setattr(stale_networks, "settle_stale_networks", die)
+    with pytest.raises(KilledError):
+        await service.load("reprocess", svg=MOVED_DOOR, import_id="i")
+    monkeypatch.undo()
+    assert await service.routing() == (False, True, "its drawing has changed")
+    said, processed = await service.load("reprocess", svg=MOVED_DOOR, import_id="i")
+    assert said.startswith("the import 'i' was made at ")
+    assert processed == DRAWING_CHANGED + AGAIN
+    assert await service.routing() == ROUTABLE
+
+
+IMPORT = """mutation ($bundle: String!, $importId: ID!, $dryRun: Boolean! = false) {
+    importCatalog(input: { bundle: $bundle, importId: $importId, dryRun: $dryRun }) {
+        isRepetition kinds { kind inserted } notes undo plan { digest unlisted }
+    }
+}"""
+
+
+async def test_a_client_that_sends_an_import_again_learns_what_it_did(own_world: World) -> None:
+    """By its key: for another one, there is none with this id."""
+    sent = {"bundle": '{"assets": [{"id": "lark", "name": "Lark"}]}', "importId": "n-7"}
+    other = sent | {"bundle": sent["bundle"].replace("Lark", "Wren")}
+    async with (
+        gateway_client(own_world.settings(), own_world.keys.full) as client,
+        open_database(own_world) as database,
+    ):
+        first = (await data_of(client, IMPORT, sent))["importCatalog"]
+        for options in ({}, {"dryRun": True}):
+            again = (await data_of(client, IMPORT, sent | options))["importCatalog"]
+            assert again["isRepetition"] and not first["isRepetition"]
+            assert again["kinds"] == first["kinds"] == [{"kind": "assets", "inserted": 1}]
+            assert again["plan"] == {"digest": first["plan"]["digest"], "unlisted": 1}
+        [error] = (await post_graphql(client, IMPORT, other))["errors"]
+        assert error["extensions"]["code"] == "INVALID_INPUT"
+        assert [*error["extensions"]["fields"]] == ["input.importId"]
+        for id in ("", "x" * 256):
+            [error] = (await post_graphql(client, IMPORT, sent | {"importId": id}))["errors"]
+            assert [*error["extensions"]["fields"]] == ["input.importId"]
+        found = await data_of(client, '{ auditLog(target: "n-7") { data { importId action } } }')
+        assert found["auditLog"]["data"] == [{"importId": "n-7", "action": "catalog_imported"}]
+        _, key = await make_key(database, "other", permissions=("service.admin",))
+        async with gateway_client(own_world.settings(), key) as another:
+            made = (await data_of(another, IMPORT, other))["importCatalog"]
+            assert not made["isRepetition"]
+        assert (await data_of(client, IMPORT, sent))["importCatalog"]["isRepetition"]
+
+
+async def test_an_import_that_waits_too_long_for_another_may_be_sent_again(
+    own_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_bundles, "WAIT_SECONDS", 0.0)
+    async with (
+        gateway_client(own_world.settings(), own_world.keys.full) as client,
+        open_database(own_world) as database,
+    ):
+        running = Lease(database["imports"])
+        assert await running.try_acquire()
+        sent = {"query": IMPORT, "variables": {"bundle": "{}", "importId": "i"}}
+        async with running.keep_alive():
+            response = await client.post("/graphql", json=sent)
+        assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
+        [error] = response.json()["errors"]
+        assert (error["extensions"]["code"], error["path"]) == ("IMPORT_RUNNING", ["importCatalog"])
+        assert error["message"].startswith("another import is running")
 
 
 async def test_a_network_that_cannot_be_loaded_is_stale(service: Service) -> None:

@@ -14,6 +14,7 @@ import pytest
 from storage.administration.import_lease import STAGING_PREFIX, ImportLease
 from storage.errors import ImportRunningError
 from storage.importing.batches import MAX_BATCH_MEMBERS
+from storage.importing.change_plan import ChangeRequest
 from storage.importing.import_bundles import (
     ImportCounts,
     ImportProgress,
@@ -197,6 +198,7 @@ IMPORT = """
 import asyncio, os, signal, sys
 from storage.mongo import driver, lease
 from storage.errors import ImportInterruptedError
+from storage.importing.change_plan import ChangeRequest
 from storage.importing.import_bundles import import_bundles
 
 url, name, path, phase, times, signal_name = sys.argv[1:]
@@ -215,7 +217,8 @@ def stop_in_time(progress):
 async def main():
     client = driver.connect(url, timeout_seconds=30)
     try:
-        await import_bundles(client[name], [path], progress=stop_in_time)
+        changes = ChangeRequest(import_id="nightly")
+        await import_bundles(client[name], [path], progress=stop_in_time, changes=changes)
     except ImportInterruptedError:
         sys.exit("interrupted")
     finally:
@@ -277,7 +280,7 @@ async def audit_records(database: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("times", [4, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 7))])
 async def test_an_import_killed_while_it_applies_is_carried_to_its_end(
-    database: Any, mongo_url: str, path: Path, times: int
+    database: Any, mongo_url: str, path: Path, times: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     await import_bundles(database, [write_lines(path.parent / "before.ndjson", renamed())])
     await kill(database, mongo_url, path, "writing", times)
@@ -293,6 +296,11 @@ async def test_an_import_killed_while_it_applies_is_carried_to_its_end(
     # An import has one time, whichever process finishes it.
     assert len(await database["units"].distinct("updated_at")) == 1
     assert (await database["assets"].find_one({"_id": "a"}))["name"] == "Alder Court"
+    # Who sends it again learns what it has changed, and changes nothing.
+    assert vars(caplog.records[-1])["fields"]["given_id"] == killed["import_id"] == "nightly"
+    again = await import_bundles(database, [path], changes=ChangeRequest(import_id="nightly"))
+    assert again.is_repetition
+    assert again.kinds["units"].written == UNITS + len(SMALL["units"])
     assert await audit_records(database) == [first, killed]
 
 
