@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import pymongo
@@ -118,7 +118,14 @@ def tail_changes(
                 session=session,
             )
         clock.advance(now)
-        yield _iter_batches(client, clock, database, session, opened["cursor"], wait_ms)
+        cursor = opened["cursor"]
+        yield _iter_batches(client, clock, database, session, cursor, wait_ms)
+        # MongoDB would keep it for minutes. After an error nobody may answer.
+        with suppress(PyMongoError):
+            collection = cursor["ns"].partition(".")[2]
+            client[database].command(
+                "killCursors", collection, cursors=[cursor["id"]], session=session
+            )
 
 
 def read_committed_time(

@@ -145,7 +145,7 @@ def block_loop_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-async def test_a_feed_that_has_stopped_gives_no_snapshot(
+async def test_a_feed_that_has_stopped_gives_no_snapshot_and_leaves_no_cursor(
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
@@ -155,6 +155,10 @@ async def test_a_feed_that_has_stopped_gives_no_snapshot(
     assert followed.take_snapshot() is None
     started = {*threading.enumerate()} - before
     assert "change-feed" not in {thread.name for thread in started}
+    idle = [{"$currentOp": {"idleCursors": True}}, {"$match": {"type": "idleCursor"}}]
+    listing = {"aggregate": 1, "pipeline": idle, "cursor": {}}
+    found = (await database.client.admin.command(listing))["cursor"]["firstBatch"]
+    assert [each for each in found if each["ns"].startswith(f"{database.name}.")] == []
 
 
 async def test_the_feed_tries_again_if_it_cannot_connect(
