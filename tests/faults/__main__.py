@@ -36,11 +36,7 @@ _ELECTIONS = ("kill-primary", "stop-primary", "step-down", "isolate-primary", "k
 
 def try_scenario(deployment: Deployment, scenario: Scenario, longest_allowed: float) -> Verdict:
     """Try a fault once."""
-    played = deployment.play(
-        scenario.inject,
-        with_leavers=scenario.with_leavers,
-        with_importer=scenario.with_importer,
-    )
+    played = deployment.play(scenario.inject, with_importer=scenario.with_importer)
     # In a process of its own: it would slow down the network, and MongoDB would elect a primary.
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as judges:
         verdict = judges.submit(judge, played, longest_allowed).result()

@@ -2,7 +2,12 @@
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Any
+
+from pymongo.database import Database
+
+from storage.administration.audit import AUDIT_COLLECTION
 
 ASSET, OTHER_ASSET = "tower", "annex"
 ONE, MANY = "one", "many"
@@ -35,11 +40,11 @@ def find_home(register: str) -> int:
     return int(rest[0]) // BLOCKS_PER_GATEWAY if kind in ("block", "extra") else 0
 
 
-def build_catalog() -> dict[str, list[dict[str, Any]]]:
+def build_catalog(attributes: Sequence[str] = ATTRIBUTES) -> dict[str, list[dict[str, Any]]]:
     """Return the catalog of the beginning."""
     units = [*SINGLE_UNITS, *(unit for block in BLOCK_UNITS for unit in block)]
-    attributes = [
-        {"attribute_id": name, "attribute_name": name, "attribute_key": name} for name in ATTRIBUTES
+    members = [
+        {"attribute_id": name, "attribute_name": name, "attribute_key": name} for name in attributes
     ]
     return {
         "assets": [{"id": ASSET, "name": "version 0"}],
@@ -51,7 +56,7 @@ def build_catalog() -> dict[str, list[dict[str, Any]]]:
                 "group_id": group,
                 "group_name": group,
                 "one_attribute_per_unit": group == ONE,
-                "attributes": attributes,
+                "attributes": members,
             }
             for group in (ONE, MANY)
         ],
@@ -103,3 +108,24 @@ def read_extras(rows: Rows) -> tuple[dict[str, str | None], Counter[str]]:
         for (block, attribute), count in counts.items()
     }
     return values, Counter({"half batches": sum(each == "half" for each in values.values())})
+
+
+def read_stored(
+    database: Database[dict[str, Any]],
+) -> tuple[dict[str, str | None], Counter[str], list[str]]:
+    """Return the registers, how many audit records each request has, and what is wrong."""
+    rows = [*database["attribute_assignments"].find()]
+    one, half = read_registers([row for row in rows if row["group_id"] == ONE])
+    many, more = read_extras([row for row in rows if row["group_id"] == MANY])
+    problems = [f"in the database: {count} x {what}" for what, count in (half + more).items()]
+    versions = {unit["name"] for unit in database["units"].find({"_id": {"$in": IMPORTED_UNITS}})}
+    asset = database["assets"].find_one({"_id": ASSET})
+    assert asset is not None
+    if versions != {asset["name"]}:
+        problems.append(f"half an import: {asset['name']}, units {sorted(versions)}")
+    audited = Counter(
+        each["request_id"] for each in database[AUDIT_COLLECTION].find({}, {"request_id": 1})
+    )
+    registers = one | {"asset": asset["name"]}
+    registers |= {name: value for name, value in many.items() if value == "yes"}
+    return registers, audited, problems

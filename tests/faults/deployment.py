@@ -15,23 +15,18 @@ from pymongo import MongoClient
 from pymongo.database import Database
 from pymongo.errors import PyMongoError
 
-from storage.administration.audit import AUDIT_COLLECTION
 from storage.administration.import_lease import LEASE_COLLECTION
 from storage.embedded.replica_set import HOST
 from tests.faults import load
 from tests.faults.catalog import (
-    ASSET,
     BLOCK_UNITS,
     BLOCKS_PER_GATEWAY,
     GATEWAYS,
-    IMPORTED_UNITS,
     MANY,
-    ONE,
     SINGLE_UNITS,
     build_catalog,
     find_home,
-    read_extras,
-    read_registers,
+    read_stored,
 )
 from tests.faults.checking.requests import Outage
 from tests.faults.checking.verdict import Round
@@ -99,7 +94,6 @@ class Deployment:
         self,
         inject: Callable[["Deployment"], None],
         *,
-        with_leavers: bool = False,
         with_importer: bool = True,
     ) -> Round:
         """Run clients, inject a fault among them, wait until all is well, and stop them."""
@@ -112,7 +106,7 @@ class Deployment:
             database["attribute_assignments"].delete_many({"group_id": MANY})
         initial, _ = self.read_database()
         clients = Load(recorder)
-        self._add_clients(clients, with_leavers, with_importer)
+        self._add_clients(clients, with_importer)
         try:
             outage = self._inject_among_clients(inject)
             clients.stop()
@@ -155,25 +149,9 @@ class Deployment:
     def read_database(self) -> tuple[dict[str, str | None], Counter[str]]:
         """Return the registers, and how many audit records each request has."""
         with self.open_database() as database:
-            rows = [*database["attribute_assignments"].find()]
-            one, problems = read_registers([row for row in rows if row["group_id"] == ONE])
-            many, more = read_extras([row for row in rows if row["group_id"] == MANY])
-            self.problems += [
-                f"in the database: {count} x {what}" for what, count in (problems + more).items()
-            ]
-            versions = {
-                unit["name"] for unit in database["units"].find({"_id": {"$in": IMPORTED_UNITS}})
-            }
-            asset = database["assets"].find_one({"_id": ASSET})
-            assert asset is not None
-            if versions != {asset["name"]}:
-                self.problems.append(f"half an import: {asset['name']}, units {sorted(versions)}")
-            audited = Counter(
-                each["request_id"]
-                for each in database[AUDIT_COLLECTION].find({}, {"request_id": 1})
-            )
-        registers = one | {"asset": asset["name"]}
-        return registers | {name: value for name, value in many.items() if value == "yes"}, audited
+            registers, audited, problems = read_stored(database)
+        self.problems += problems
+        return registers, audited
 
     def await_no_import(self) -> None:
         """Wait until no import is unfinished, and note how long it took."""
@@ -259,12 +237,11 @@ class Deployment:
         process = self.gateways[gateway]
         return Client(name, gateway, process.port, process.key, recorder)
 
-    def _add_clients(self, clients: Load, with_leavers: bool, with_importer: bool) -> None:
-        single = load.LeavingWriter if with_leavers else load.RegisterWriter
+    def _add_clients(self, clients: Load, with_importer: bool) -> None:
         for number in range(GATEWAYS):
             unit = SINGLE_UNITS[number]
             blocks = range(number * BLOCKS_PER_GATEWAY, (number + 1) * BLOCKS_PER_GATEWAY)
-            writer = single(unit, [unit], self._values[unit])
+            writer = load.RegisterWriter(unit, [unit], self._values[unit])
             steps: dict[str, Step] = {"writer a": writer, "writer b": writer}
             for block in blocks:
                 name = f"block {block}"

@@ -38,6 +38,13 @@ class Response:
         """Return the parsed body."""
         return orjson.loads(self.content)
 
+    @property
+    def code(self) -> str:
+        """Return the code of the first error, of REST or of GraphQL."""
+        body = self.json()
+        error = body["errors"][0]["extensions"] if "errors" in body else body
+        return str(error["code"])
+
 
 class HttpConnection:
     """A keep-alive connection to a gateway, made anew after an error."""

@@ -24,11 +24,10 @@ from tests.faults.catalog import (
     read_extras,
     read_registers,
 )
-from tests.faults.checking.history import Operation, Page, Request
+from tests.faults.checking.history import ANY, Operation, Page, Request
 from tests.faults.http_client import HttpConnection, NoResponseError, NotSentError, Response
 
 READ_PAUSE, WRITE_PAUSE, IMPORT_PAUSE = 0.05, 0.08, 0.5
-LEAVE_SECONDS = 0.03
 EXPECTED_CODES = {*UnavailableCause}
 """Of errors in a GraphQL response, which is 200 if only a field has failed."""
 CACHED_PER_PAGE = 10_000
@@ -130,9 +129,11 @@ class Client:
     def _record(self, kind: str, path: str, sent: float, response: Response | None) -> None:
         status = None if response is None else response.status
         has_retry_after = response is not None and "retry-after" in response.headers
+        code = response.code if response is not None and status == 503 else ""
+        times = sent, time.monotonic()
         self.recorder.requests.append(
             Request(
-                self.name, self.gateway, kind, path, sent, time.monotonic(), status, has_retry_after
+                *(self.name, self.gateway, kind, path, *times, status, has_retry_after, code),
             )
         )
 
@@ -144,8 +145,12 @@ class Client:
         attribute: str,
         units: Iterable[str],
         leave_after: float | None = None,
+        condition: tuple[str, str, str | None] | None = None,
     ) -> bool:
-        """Assign or remove an attribute; return whether it was acknowledged."""
+        """Assign or remove an attribute; return whether it was acknowledged.
+
+        `condition` is the query and the ETag of a list, and the value that it showed.
+        """
         data = [
             {"group_id": group, "attribute_id": attribute, "asset_id": ASSET, "unit_id": unit}
             for unit in units
@@ -157,6 +162,10 @@ class Client:
             value, action = ("yes" if action == "write" else "gone"), "write"
         request_id = f"faults-{time.time_ns()}-{next(self._ids)}"
         headers = f"X-Request-Id: {request_id}\r\n"
+        replaces: str | None = ANY
+        if condition is not None:
+            query, etag, replaces = condition
+            path, headers = f"{path}?{query}", f"{headers}If-Match: {etag}\r\n"
         await self.recorder.wait_to_write()
         invoked, returned, status = time.monotonic(), float("inf"), None
         try:
@@ -176,20 +185,33 @@ class Client:
                     *(register, action, value, invoked, returned, self.name, self.gateway),
                     request_id=request_id,
                     must_change=must_change,
+                    replaces=replaces,
                 )
             )
         return status in (200, 204)
 
-    async def read_group(self, group: str, per_page: int, *, is_cached: bool) -> None:
+    async def swap(self, register: str, attribute: str, units: list[str]) -> bool:
+        """Read what a register has, and assign an attribute unless that has changed since."""
+        per_page = next(_uncached_per_page)
+        response = await self.read_group(ONE, per_page, is_cached=False)
+        if response is None:
+            return False
+        values, _ = read_registers(response.json()["data"])
+        query, etag = f"asset={ASSET}&per-page={per_page}", response.headers["etag"]
+        condition = query, etag, values[register]
+        return await self.change("write", ONE, register, attribute, units, condition=condition)
+
+    async def read_group(self, group: str, per_page: int, *, is_cached: bool) -> Response | None:
         """List the assignments of a group, and record the value of each register."""
         path = f"/v1/units/attribute-groups/{group}/assignments?asset={ASSET}&per-page={per_page}"
         invoked = time.monotonic()
         response = await self.send("read", "GET", path)
         returned = time.monotonic()
         if response is None or response.status != 200:
-            return
+            return None
         page = Page(invoked, returned, self.name, self.gateway, is_cached, {})
         self.recorder.lists.append((group, page, response.content))
+        return response
 
     async def read_asset(self) -> None:
         """Read the version of the last import."""
@@ -203,6 +225,17 @@ class Client:
                     is_cached=True,
                 )
             )
+
+    async def import_version(self, number: int) -> bool:
+        """Import a version of the asset and its imported units."""
+        version = f"version {number}"
+        invoked, returned = time.monotonic(), float("inf")
+        if await self.mutate("import", _IMPORT, bundle=build_import(version)) is not None:
+            returned = time.monotonic()
+        self.recorder.operations.append(
+            Operation("asset", "write", version, invoked, returned, self.name, self.gateway)
+        )
+        return returned < float("inf")
 
     async def mutate(self, kind: str, query: str, **variables: Any) -> Any:
         """Run a GraphQL mutation; return its data, or None if it was not acknowledged."""
@@ -283,17 +316,6 @@ class ExtrasWriter:
         await asyncio.sleep(WRITE_PAUSE)
 
 
-class LeavingWriter(RegisterWriter):
-    """Leaves before the response; now and then it stays, so that its register is known again."""
-
-    async def __call__(self, client: Client) -> None:
-        """Write the next attribute, perhaps without waiting."""
-        attribute = ATTRIBUTES[next(self.values) % len(ATTRIBUTES)]
-        leave_after = random.random() * LEAVE_SECONDS if random.random() < 0.8 else None
-        await client.change("write", ONE, self.register, attribute, self.units, leave_after)
-        await asyncio.sleep(WRITE_PAUSE)
-
-
 class Importer:
     """Imports one version of the asset and its imported units after another."""
 
@@ -302,13 +324,7 @@ class Importer:
 
     async def __call__(self, client: Client) -> None:
         """Import the next version."""
-        version = f"version {next(self.values)}"
-        invoked, returned = time.monotonic(), float("inf")
-        if await client.mutate("import", _IMPORT, bundle=build_import(version)) is not None:
-            returned = time.monotonic()
-        client.recorder.operations.append(
-            Operation("asset", "write", version, invoked, returned, client.name, client.gateway)
-        )
+        await client.import_version(next(self.values))
         await asyncio.sleep(IMPORT_PAUSE)
 
 

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from pymongo.errors import OperationFailure
 
 from storage.mongo.topology import APPLICATION
 from tests.faults.deployment import Deployment
-from tests.faults.gateways import DEADLINE_SECONDS
 from tests.faults.killed_commands import (
     kill_gateway_processing,
     kill_import,
@@ -22,7 +20,7 @@ from tests.faults.killed_commands import (
     kill_publishing_processing,
 )
 from tests.faults.network import CLIENTS, Fault
-from tests.storage.mongo.replica_set_of_three import Member
+from tests.storage.mongo.replica_set_of_three import Member, list_transactions
 from tests.waiting import wait_until
 
 STOPPED_SECONDS = 15.0
@@ -33,7 +31,6 @@ UNCACHED_SECONDS = 0.05
 """Delay of each answer of MongoDB that shows what is not from the cache."""
 QUIET_SECONDS = 3.0
 """Longer than a response may be cached that misses a write, if nothing else is written."""
-LATE_SECONDS = 9.0
 UNLOCKED_SECONDS = 10.0
 """How long records may stay locked by what is late, or dead. MongoDB itself takes over a minute."""
 LAG_SECONDS = 0.3
@@ -48,7 +45,6 @@ class Scenario:
     title: str
     inject: Callable[[Deployment], None]
     kills: int = 0
-    with_leavers: bool = False
     with_importer: bool = True
 
     def __str__(self) -> str:
@@ -269,18 +265,11 @@ def kill_gateway(deployment: Deployment) -> None:
     gateway.wait_until_ready()
 
 
-def answer_commit_late(deployment: Deployment) -> None:
-    """Answer one commit after its deadline: what it locks is free within ten seconds of that."""
-    primary = deployment.replica_set.wait_for_primary()
-    _delay_commands(primary, "commitTransaction", LATE_SECONDS, {"times": 1})
-    _await_unlocked(primary, DEADLINE_SECONDS + UNLOCKED_SECONDS)
-
-
 def kill_gateway_in_transactions(deployment: Deployment) -> None:
     """Kill a gateway between the writes of its transactions; the other one ends them."""
     primary = deployment.replica_set.wait_for_primary()
     gateway = deployment.gateways[0]
-    _delay_commands(primary, "insert", 1.0, "alwaysOn")  # of audit records, after other writes
+    _delay_inserts(primary, 1.0)  # of audit records, after other writes
     gateway.kill()
     primary.command("configureFailPoint", "failCommand", mode="off")
     _await_unlocked(primary, UNLOCKED_SECONDS)
@@ -288,32 +277,24 @@ def kill_gateway_in_transactions(deployment: Deployment) -> None:
     gateway.wait_until_ready()
 
 
-def _delay_commands(primary: Member, name: str, seconds: float, mode: str | dict[str, int]) -> None:
-    """Delay a command of gateways each time or so many times, and wait for the first."""
+def _delay_inserts(primary: Member, seconds: float) -> None:
+    """Delay each insert of gateways, and wait for the first."""
     delay = {"blockConnection": True, "blockTimeMS": round(seconds * 1000)}
-    data = {"failCommands": [name], "appName": APPLICATION, **delay}
-    before = primary.command("configureFailPoint", "failCommand", mode=mode, data=data)["count"]
+    data = {"failCommands": ["insert"], "appName": APPLICATION, **delay}
+    before = primary.command("configureFailPoint", "failCommand", mode="alwaysOn", data=data)[
+        "count"
+    ]
     entered = {"timesEntered": before + 1, "maxTimeMS": 60_000}
     primary.command("waitForFailPoint", "failCommand", **entered)
 
 
 def _await_unlocked(primary: Member, seconds: float) -> None:
     """Wait until all transactions have ended that are open now: none has its records locked."""
-    query: list[dict[str, Any]] = [
-        {"$currentOp": {"allUsers": True, "idleSessions": True}},
-        {"$match": {"appName": APPLICATION, "transaction.parameters.autocommit": False}},
-    ]
     with primary.connect() as client:
-
-        def list_open() -> set[tuple[bytes, int]]:
-            return {
-                (each["lsid"]["id"], each["transaction"]["parameters"]["txnNumber"])
-                for each in client.admin.aggregate(query)
-            }
-
-        if not (held := list_open()):
+        if not (held := list_transactions(client)):
             raise AssertionError("no transaction was left open")
-        wait_until(lambda: not held & list_open(), "records can be written again", seconds)
+        what = "records can be written again"
+        wait_until(lambda: not held & list_transactions(client), what, seconds)
 
 
 def terminate_gateway(deployment: Deployment) -> None:
@@ -324,11 +305,6 @@ def terminate_gateway(deployment: Deployment) -> None:
         deployment.problems.append(f"the gateway ended with status {status}")
     gateway.start()
     gateway.wait_until_ready()
-
-
-def leave_early(deployment: Deployment) -> None:
-    """Nothing breaks; clients that leave before their responses write all the time."""
-    time.sleep(NETWORK_FAULT_SECONDS / 2)
 
 
 def start_without_mongodb(deployment: Deployment) -> None:
@@ -383,7 +359,6 @@ SCENARIOS = [
     Scenario("cache", "connections refused, then each answer 0.05 s late: the cache",
              recover_cache),
     Scenario("absent", "a gateway started without MongoDB", start_without_mongodb),
-    Scenario("commit-late", "commit answered late", answer_commit_late),
     Scenario("kill-gateway", "a gateway killed in its writes", kill_gateway, 1),
     Scenario("kill-in-transactions", "a gateway killed with transactions open",
              kill_gateway_in_transactions, 1, with_importer=False),
@@ -398,7 +373,5 @@ SCENARIOS = [
     Scenario("kill-gateway-map", "a gateway killed while it processes a map",
              kill_gateway_processing, 1),
     Scenario("terminate", "a gateway terminated (SIGTERM)", terminate_gateway),
-    Scenario("leave", "clients that leave before their responses", leave_early,
-             with_leavers=True),
 ]
 # fmt: on

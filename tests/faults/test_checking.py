@@ -3,6 +3,7 @@
 import math
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,6 +59,14 @@ def test_the_operation_that_fits_nowhere_is_named(text: str, culprit: int) -> No
     assert find_violation(operations) == operations[culprit]
 
 
+def test_a_write_on_a_condition_follows_the_value_that_it_replaces() -> None:
+    first, second = (replace(op("write", value, 2, 3), replaces="a") for value in "bc")
+    assert (
+        find_violation([op("write", "a", 0, 1), first, replace(second, returned=math.inf)]) is None
+    )
+    assert find_violation([op("write", "a", 0, 1), first, second]) == first
+
+
 def test_a_search_that_would_not_end_is_given_up() -> None:
     """Each of the unknown writes may have happened before each of the reads, or after."""
     operations = [op("write", f"v{number}", 0) for number in range(30)]
@@ -85,14 +94,20 @@ def test_a_read_is_stale_since_what_it_misses_was_acknowledged(
 
 
 def request(status: int | None, sent: float = 0, ended: float = 1, **given: Any) -> Request:
-    given = {"gateway": 0, "kind": "read", "has_retry_after": status == 503, **given}
-    return Request("c", path="/", sent=sent, ended=ended, status=status, **given)
+    defaults: dict[str, Any] = {
+        "gateway": 0,
+        "kind": "read",
+        "has_retry_after": status == 503,
+        "code": "NO_PRIMARY",
+    }
+    return Request("c", path="/", sent=sent, ended=ended, status=status, **(defaults | given))
 
 
 def test_no_fault_excuses_other_statuses_than_a_503_that_says_when_to_try_again() -> None:
     assert find_wrong_statuses(map(request, (200, 204, 429, 503))) == []
     wrong = [request(500), request(500), request(503, has_retry_after=False), request(None)]
-    assert find_wrong_statuses(wrong) == [
+    assert find_wrong_statuses([*wrong, request(503, code="OOPS")]) == [
+        "1 x 503 with the code 'OOPS' to reads",
         "1 x 503 without Retry-After to reads",
         "1 x no response to reads",
         "2 x status 500 to reads",

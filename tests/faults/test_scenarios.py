@@ -18,7 +18,7 @@ pytestmark = pytest.mark.xdist_group("faults")
 
 ELECTION_MS = 4_000
 """Members of a busy machine that wait for each other for less elect again and again."""
-ALWAYS = ["kill-primary", "kill-all", "step-down", "black-hole", "kill-gateway", "leave"]
+ALWAYS = ["kill-primary", "kill-all", "step-down", "black-hole", "kill-gateway"]
 SELDOM = [
     *("kill-and-stop", "kill-and-lag", "kill-secondaries"),
     *("isolate-primary", "reset", "kill-import", "kill-mirror", "terminate"),

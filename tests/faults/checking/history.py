@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Action = Literal["write", "remove", "read"]
+ANY = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class Operation:
     """Of a write or a removal, as the audit log has it."""
     must_change: bool = False
     """Whether it changes something if it happens; a removal may find nothing to remove."""
+    replaces: str | None = ANY
+    """Of a write with a precondition, the value before; it does nothing where there is another."""
 
     @property
     def is_unknown(self) -> bool:
@@ -71,6 +74,8 @@ class Request:
     status: int | None
     """None without a response."""
     has_retry_after: bool = False
+    code: str = ""
+    """Of an error 503."""
 
     @property
     def is_success(self) -> bool:

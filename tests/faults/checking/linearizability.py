@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tests.faults.checking.history import Operation
+from tests.faults.checking.history import ANY, Operation
 
 MAX_STATES = 50_000
 """Orders that are tried of a register; ordinary histories take one for each operation."""
@@ -126,7 +126,7 @@ class _Values:
 
 def _apply(operation: Operation, state: str | None) -> tuple[bool, str | None]:
     if operation.action == "write":
-        return True, operation.value
+        return operation.replaces in (ANY, state), operation.value
     if operation.action == "remove":
         return True, None if state == operation.value else state
     return state == operation.value, state

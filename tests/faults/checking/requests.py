@@ -5,9 +5,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
+from storage.errors import UnavailableCause
 from tests.faults.checking.history import Request
 
-ALLOWED_STATUSES = (200, 204, 429, 503)
+ALLOWED_STATUSES = (200, 204, 412, 429, 503)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ def find_wrong_statuses(
             wrong[f"status {request.status} to {request.kind}s"] += 1
         elif request.status == 503 and not request.has_retry_after:
             wrong[f"503 without Retry-After to {request.kind}s"] += 1
+        elif request.status == 503 and request.code not in {*UnavailableCause}:
+            wrong[f"503 with the code {request.code!r} to {request.kind}s"] += 1
     return [f"{count} x {what}" for what, count in sorted(wrong.items())]
 
 

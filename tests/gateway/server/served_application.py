@@ -17,7 +17,7 @@ from gateway.middleware import RequestMiddleware
 from gateway.response_cache import BodyLookup, FastPath, FastResponse
 from gateway.server import connections
 from gateway.server.admission import Admission
-from gateway.server.config import ConnectionLimits
+from gateway.server.config import Application, ConnectionLimits
 from gateway.server.connections import ConnectionTable
 from gateway.server.http_connection import HttpConnection, ServerState
 from gateway.server.server import open_listeners
@@ -78,7 +78,7 @@ class GivenFastPath(FastPath):
 
 @asynccontextmanager
 async def listen(
-    app: ASGIApp,
+    app: ASGIApp | Application,
     limits: ConnectionLimits,
     context: ssl.SSLContext | None = None,
     fast_path: FastPathLookup | None = None,
@@ -90,12 +90,16 @@ async def listen(
 ) -> AsyncGenerator[Listener]:
     """Serves on a free port, over TLS if there is a context."""
     given_fast_path = GivenFastPath(fast_path, fast_path_by_body)
-    application = PlainApplication(
-        app if isinstance(app, RequestMiddleware) else RequestMiddleware(app),
-        admission=admission or Admission(100_000, 100_000),
-        configured_base_url=base_url,
-        websocket_paths=websocket_paths,
-        get_fast_path=lambda: given_fast_path,
+    application = (
+        app
+        if isinstance(app, Application)
+        else PlainApplication(
+            app if isinstance(app, RequestMiddleware) else RequestMiddleware(app),
+            admission=admission or Admission(100_000, 100_000),
+            configured_base_url=base_url,
+            websocket_paths=websocket_paths,
+            get_fast_path=lambda: given_fast_path,
+        )
     )
     served = application.build_app()
     state, table = ServerState(), ConnectionTable(limits)

@@ -26,6 +26,7 @@ from pymongo.errors import PyMongoError
 from storage.embedded import mongod
 from storage.embedded.replica_set import HOST
 from storage.mongo import driver
+from storage.mongo.topology import APPLICATION
 
 NAME = "three"
 PASSWORD = "a1" * 32
@@ -111,6 +112,18 @@ class Member:
     def restart(self) -> None:
         """Start the process again after `kill`, with its data. The thread must outlive it."""
         self.process = start_member(self.home, self.port).process
+
+
+def list_transactions(client: MongoClient[dict[str, Any]]) -> set[tuple[bytes, int]]:
+    """Return the session and number of each open transaction of gateways and commands."""
+    query: list[dict[str, Any]] = [
+        {"$currentOp": {"allUsers": True, "idleSessions": True}},
+        {"$match": {"appName": APPLICATION, "transaction.parameters.autocommit": False}},
+    ]
+    return {
+        (each["lsid"]["id"], each["transaction"]["parameters"]["txnNumber"])
+        for each in client.admin.aggregate(query)
+    }
 
 
 @dataclass(frozen=True)
