@@ -283,8 +283,14 @@ async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable
     cause, code = UnavailableCause.DEADLINE_EXCEEDED, ""
     longest_pause = _MIN_PAUSE_SECONDS
 
+    def note(error: PyMongoError) -> None:
+        nonlocal cause, code
+        code, found = describe_error(error), find_cause(error)
+        if found and found is not UnavailableCause.DEADLINE_EXCEEDED:
+            cause = found
+
     async def work_in_time(session: Session) -> T:
-        nonlocal cause, code, longest_pause
+        nonlocal longest_pause
         if code:
             with Span("wait retry"):
                 await asyncio.sleep(random.random() * longest_pause)  # noqa: S311
@@ -296,9 +302,7 @@ async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable
         try:
             return await work(session)
         except PyMongoError as error:
-            code, found = describe_error(error), find_cause(error)
-            if found and found is not UnavailableCause.DEADLINE_EXCEEDED:
-                cause = found
+            note(error)
             raise
 
     remaining = remaining_seconds()
@@ -311,6 +315,7 @@ async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable
                         return await session.with_transaction(work_in_time)
                     except PyMongoError as error:
                         # Motor commits where its own loop does not catch the error.
+                        note(error)
                         if not error.has_error_label("TransientTransactionError"):
                             raise
     except PyMongoError as error:

@@ -127,7 +127,6 @@ MIN_WIRE_VERSION = 17
 DISK_FULL = "MongoDB has no room left on its disk: make room there, and try again"
 
 _logger = logging.getLogger("floorgate.mongodb")
-_MAX_REASON_CHARACTERS = 200
 _AUTHENTICATION_FAILED = 18
 _NOT_AUTHORIZED = 13
 _OUT_OF_DISK_SPACE = 14031
@@ -216,9 +215,7 @@ class _ErrorTranslation(AbstractContextManager[None]):
                 raise DiskFullError(DISK_FULL) from error
             if cause := find_cause(error):
                 if cause is UnavailableCause.DATABASE_REFUSED:
-                    # Not the command itself, which may be long.
-                    reason, _, _ = str(error).partition(" to execute command")
-                    _logger.error("MongoDB refuses a command: %s", reason[:_MAX_REASON_CHARACTERS])
+                    _logger.error("MongoDB refuses a command: %s", _shorten_refusal(error))
                 raise UnavailableError("MongoDB cannot be reached", cause) from error
 
 
@@ -250,6 +247,18 @@ def find_cause(error: BaseException) -> UnavailableCause | None:
         return UnavailableCause.DATABASE_UNREACHABLE
     is_transient = isinstance(error, PyMongoError) and any(map(error.has_error_label, _LABELS))
     return UnavailableCause.INTERRUPTED if is_transient else None
+
+
+def _shorten_refusal(error: PyMongoError) -> str:
+    """Return MongoDB's sentence without the command itself, which may be long.
+
+    >>> text = "not authorized on floorgate to execute command { find: 'units' }"
+    >>> _shorten_refusal(OperationFailure("…", 13, {"errmsg": text}))
+    'not authorized on floorgate'
+    """
+    details = getattr(error, "details", None) or {}
+    sentence, _, _ = str(details.get("errmsg", error)).partition(" to execute command")
+    return sentence
 
 
 def _iter_codes(error: BaseException) -> Iterator[int | None]:

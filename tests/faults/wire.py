@@ -7,6 +7,7 @@ a reply that is lost after the command was carried out, the proxy does itself.
 """
 
 import asyncio
+import re
 import struct
 import threading
 from collections.abc import Callable, Iterator
@@ -27,6 +28,8 @@ LATE_SECONDS = 2.0
 _POLL_SECONDS = 0.005
 _HEADER = struct.Struct("<iiii")
 _OP_MSG = 2013
+_STAGING = re.compile(r"^staging\..*")
+"""Collections of an import, each with a random name."""
 _ONCE = {"times": 1}
 _CHANGE_STREAM = "$changeStream"
 
@@ -73,12 +76,16 @@ class Sent:
     """Empty where it is of none; of `getMore`, that of its cursor."""
     is_of_stream: bool
     """Whether it opens or reads a change stream."""
+    is_in_transaction: bool
 
     @property
     def label(self) -> str:
         """What the command is called in tables, such as `update units`."""
-        target = "the change stream" if self.is_of_stream else self.collection
-        return f"{self.name} {target}".strip()
+        target = _STAGING.sub("staging", self.collection)
+        if self.is_of_stream or self.name == "createIndexes":
+            target = "the change stream" if self.is_of_stream else ""
+        more = " in a transaction" if self.is_in_transaction and target else ""
+        return f"{self.name} {target}".strip() + more
 
 
 @dataclass(eq=False)
@@ -93,6 +100,8 @@ class Injection:
     """The commands that it has met."""
     hit: threading.Event = field(default_factory=threading.Event)
     """Set when it has met the first one."""
+    arrived: int = 0
+    """How many of them have reached MongoDB, and been carried out or refused there."""
     missed: int = 0
     """Errors that met another command instead."""
     held: threading.Event = field(default_factory=threading.Event)
@@ -274,6 +283,7 @@ class _Connection:
             self._forth.write(message)
             reply = await _read_message(self._back)
         finally:
+            injection.arrived += 1
             if fault in ERROR_CODES:
                 self._wire.disarm(sent.name)
         if fault in ERROR_CODES:
@@ -316,7 +326,7 @@ def read_command(message: bytes) -> Sent | None:
     is_of_stream = collection.startswith("$cmd.") or (
         name == "aggregate" and any(_CHANGE_STREAM in stage for stage in document["pipeline"])
     )
-    return Sent(name, document["$db"], collection, is_of_stream)
+    return Sent(name, document["$db"], collection, is_of_stream, "autocommit" in document)
 
 
 def _find_body(message: bytes) -> dict[str, Any]:

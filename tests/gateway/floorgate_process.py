@@ -212,9 +212,16 @@ async def serve_with_fast_path(
 
     monkeypatch.setattr(FastPath, "look_up", counting)
     gateway = Gateway(settings)
+    monkeypatch.setattr(gateway, "warm_up", Application().warm_up)
+    async with serve_here(gateway) as port:
+        yield FastPathServer(gateway, port, found)
+
+
+@contextlib.asynccontextmanager
+async def serve_here(gateway: Gateway) -> AsyncIterator[int]:
+    """The port at which this process serves a gateway, which follows changes if it caches."""
     service = ServerConfig(lambda _: gateway, headers=(("x-content-type-options", "nosniff"),))
     is_ready = asyncio.Event()
-    monkeypatch.setattr(gateway, "warm_up", Application().warm_up)
     server = WorkerServer(service, gateway, ConnectionTable(service.limits), is_ready.set)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         # As uvloop does; else a response in two parts waits 40 ms for the client's kernel.
@@ -227,6 +234,6 @@ async def serve_with_fast_path(
                 if serving.done():  # it could not start
                     await serving
                 await asyncio.sleep(0.01)
-        yield FastPathServer(gateway, listener.getsockname()[1], found)
+        yield listener.getsockname()[1]
         server.stop(signal.SIGINT)
         await serving

@@ -1,0 +1,386 @@
+"""Each command of each operation fails in each way, and everything that is promised is checked.
+
+For each operation its commands to MongoDB are recorded. Then, one after the other, each of them
+fails in each way, and `Matrix.try_cell` looks what came of it.
+"""
+
+import asyncio
+import math
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
+from typing import NamedTuple
+
+import httpx
+
+from storage.administration.import_lease import LEASE_COLLECTION
+from storage.changes.events import ChangeCursor
+from storage.errors import UnavailableCause
+from storage.mongo.tasks import cancel_and_wait
+from tests.faults.operations import Operation
+from tests.faults.service import ENDED_SECONDS, UNIT, Answer, Held, Service, State
+from tests.faults.wire import LATE_SECONDS, Fault, Injection, Sent, Wire
+
+_POLL_SECONDS = 0.02
+SLACK_SECONDS = 5.0
+"""What others may wait for besides the fault, on a busy machine; else they wait a minute."""
+_IDLE_SECONDS = 6.0
+"""Within which a gateway does all that it does by itself."""
+_READS = ("find ", "aggregate ", "getMore ", "listCollections", "distinct ")
+"""The names of commands that change nothing; `findAndModify` does."""
+READS = (
+    "/v1/assets",
+    "/v1/assets/alder-court/floors",
+    "/v1/units?per-page=100",
+    f"/v1/units/{UNIT}",
+    "/v1/maps",
+    "/v1/maps/plates/route?from=plates-room-1&to=plates-room-1",
+    "/v1/maps/alder-court-floor-plates/closures",
+    "/v1/units/attribute-groups/apartment-type/assignments?per-page=500",
+    "/v1/units/attribute-groups/views-and-features/assignments?per-page=500",
+    "/v1/x/units-on-map",
+)
+"""What a gateway that caches and one that does not must answer alike."""
+
+
+class Way(NamedTuple):
+    """A way of failing: one command meets the fault, or all like it do until there is an answer."""
+
+    fault: Fault
+    causes: frozenset[UnavailableCause]
+    """The codes of a 503 that it may lead to."""
+    is_lasting: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name in tables and on the command line."""
+        return f"{self.fault.value}-again" if self.is_lasting else self.fault.value
+
+
+_CAUSE = UnavailableCause
+_LOST = frozenset({_CAUSE.DATABASE_UNREACHABLE, _CAUSE.DEADLINE_EXCEEDED})
+_LOST_AGAIN = _LOST | {_CAUSE.NO_PRIMARY, _CAUSE.QUEUE_FULL}
+"""The driver takes the primary for lost, and new connections wait for each other."""
+_NO_PRIMARY = frozenset({_CAUSE.NO_PRIMARY})
+_CONFLICT = frozenset({_CAUSE.WRITE_CONFLICT, _CAUSE.INTERRUPTED})
+WAYS = (
+    Way(Fault.LATE, frozenset({_CAUSE.DEADLINE_EXCEEDED})),
+    Way(Fault.CLOSED, _LOST),
+    Way(Fault.CLOSED, _LOST_AGAIN, is_lasting=True),
+    Way(Fault.LOST, _LOST),
+    Way(Fault.CUT, _LOST),
+    Way(Fault.NOT_PRIMARY, _NO_PRIMARY),
+    Way(Fault.WRITE_CONFLICT, _CONFLICT),
+    Way(Fault.WRITE_CONFLICT, _CONFLICT, is_lasting=True),
+    Way(Fault.MAX_TIME, frozenset({_CAUSE.DEADLINE_EXCEEDED})),
+    Way(Fault.MEMORY, frozenset({_CAUSE.DATABASE_REFUSED})),
+    Way(Fault.UNAUTHORIZED, frozenset({_CAUSE.DATABASE_REFUSED})),
+)
+
+
+class Command(NamedTuple):
+    """One of the commands of an operation."""
+
+    label: str
+    is_last: bool = False
+    """Whether it is the last one with this label, and not the first."""
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+        return f"{self.label} (last)" if self.is_last else self.label
+
+
+class Cell(NamedTuple):
+    """A command of an operation that fails in a way."""
+
+    operation: Operation
+    command: Command
+    way: Way
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+        return f"{self.operation.name}/{self.way.name}/{self.command.name}"
+
+
+@dataclass
+class Verdict:
+    """What came of a cell."""
+
+    cell: str
+    answer: str = "not met"
+    """How the operation was answered: `done`, `503`, or `not met` if the command was not sent."""
+    problems: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+@dataclass
+class _Recording:
+    """An operation without a fault."""
+
+    states: list[State]
+    """Before it, after it, and after it was done again."""
+    answers: list[Answer]
+    counts: Counter[str]
+    """How often it sends which command."""
+
+
+class Matrix:
+    """The cells of one service."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._own_work: Counter[str] = Counter()
+        """The commands that the gateway sends without a request."""
+        self._recordings: dict[str, _Recording] = {}
+        self._held: Held | None = None
+        self._per_page = count(1000)
+        """Pages that nobody has read."""
+
+    async def list_cells(self, operation: Operation) -> list[Cell]:
+        """Record an operation, and return the cells of its commands."""
+        if not self._own_work:
+            with self._recording(self.service.wire) as sent:
+                await asyncio.sleep(_IDLE_SECONDS)
+                self._own_work = Counter(each.label for each in sent)
+        recording = await self._record(operation)
+        commands = [Command(label) for label in recording.counts]
+        commands += [
+            Command(label, is_last=True)
+            for label, number in recording.counts.items()
+            if number > 1 and label not in self._own_work and not label.startswith(_READS)
+        ]
+        return [
+            Cell(operation, command, way)
+            for command in commands
+            for way in WAYS
+            if can_fail(command.label, way)
+        ]
+
+    async def try_cell(self, cell: Cell) -> Verdict:
+        """Let the command fail, and check everything that is promised."""
+        service, operation = self.service, cell.operation
+        recording = self._recordings.get(operation.name) or await self._record(operation)
+        verdict = Verdict(cell.name)
+        began = time.monotonic()
+        await self._begin()
+        service.forget()
+        injection = self._inject(cell)
+        others = asyncio.create_task(self._ask_as_another(injection))
+        answer = await operation.send(service)
+        if operation.is_work and not injection.hits:
+            await asyncio.to_thread(injection.hit.wait, _IDLE_SECONDS)
+        if cell.way.is_lasting:
+            service.clear_faults()
+        if injection.hits:
+            verdict.answer = "done" if answer.is_success else str(answer.status)
+            verdict.problems += await others
+        else:
+            await cancel_and_wait(others)
+        verdict.problems += _judge_answer(answer, recording.answers[0], cell.way)
+        verdict.problems += await self._judge_state(answer, recording)
+        if answer.is_success:
+            verdict.problems += await self._compare_reads()
+        verdict.problems += await self._send_again(operation, recording)
+        verdict.problems += await self._compare_reads()
+        service.clear_faults()
+        while cell.way.fault is Fault.LATE and injection.arrived < len(injection.hits):
+            await asyncio.sleep(_POLL_SECONDS)
+        verdict.problems += await self._find_left()
+        verdict.problems += await self._compare_changes()
+        verdict.seconds = time.monotonic() - began
+        if injection.missed:
+            verdict.problems.append("the error met another command: try again")
+        return verdict
+
+    async def _begin(self) -> None:
+        """Put everything back, and remember what is there before the operation."""
+        service = self.service
+        # The gateway runs in this event loop, and has to go on while MongoDB lets these wait.
+        await asyncio.to_thread(service.restore)
+        service.cursor = await service.read_cursor()
+        if self._held is None:
+            self._held = service.look()
+
+    async def _record(self, operation: Operation) -> _Recording:
+        service, wire = self.service, self.service.get_wire(operation.is_command)
+        await self._begin()
+        states, answers, sent = [service.read_state()], [], list[list[Sent]]()
+        for _ in range(2):
+            service.forget()
+            with self._recording(wire) as recorded:
+                answers.append(await operation.send(service))
+            sent.append(recorded)
+            states.append(service.read_state())
+            if not answers[-1].is_success:
+                raise AssertionError(f"{operation.name} is answered {answers[-1]}")
+        counts = Counter(each.label for each in sent[0] if not each.is_of_stream)
+        if operation.is_work:
+            counts = self._own_work
+        elif not operation.is_command:
+            # What was sent once may be the gateway's own work.
+            again = {each.label for each in sent[1]}
+            counts = Counter(
+                {
+                    label: count
+                    for label, count in counts.items()
+                    if label not in self._own_work or label in again
+                }
+            )
+        recording = _Recording(states, answers, counts)
+        self._recordings[operation.name] = recording
+        return recording
+
+    @staticmethod
+    @contextmanager
+    def _recording(wire: Wire) -> Iterator[list[Sent]]:
+        """Yield a list that has the commands which were sent in the block, once it has ended."""
+        wire.sent.clear()
+        sent = list[Sent]()
+        yield sent
+        sent += wire.sent
+
+    def _inject(self, cell: Cell) -> Injection:
+        wire = self.service.get_wire(cell.operation.is_command)
+        counts = self._recordings[cell.operation.name].counts
+        skipped = counts[cell.command.label] - 1 if cell.command.is_last else 0
+        met = 0
+
+        def is_chosen(sent: Sent) -> bool:
+            nonlocal met
+            met += sent.label == cell.command.label
+            return sent.label == cell.command.label and met > skipped
+
+        return wire.inject(cell.way.fault, is_chosen, math.inf if cell.way.is_lasting else 1)
+
+    async def _ask_as_another(self, injection: Injection) -> list[str]:
+        """Read and write as another client once a command has failed; return what was wrong."""
+        await asyncio.to_thread(injection.hit.wait)
+        began = time.monotonic()
+        statuses = [
+            (
+                await self.service.request("GET", f"/v1/units?per-page={next(self._per_page)}")
+            ).status,
+            (await self.service.write_unchanged()).status,
+        ]
+        seconds = time.monotonic() - began
+        problems = []
+        if not {*statuses} <= {200, 503}:
+            problems.append(f"another client is answered {statuses}")
+        if seconds > LATE_SECONDS + SLACK_SECONDS:
+            problems.append(f"another client waits {seconds:.1f} s")
+        return problems
+
+    async def _judge_state(self, answer: Answer, recording: _Recording) -> list[str]:
+        """Return what is written by half, or against what the client was told."""
+        before, after, _ = recording.states
+        await self._wait_for_imports()
+        state = await asyncio.to_thread(self.service.read_state)
+        if state == after or (state == before and not answer.is_success):
+            return []
+        told = "done" if answer.is_success else answer.status
+        return [f"answered {told}, it has written {_describe(state, after)}"]
+
+    async def _wait_for_imports(self) -> None:
+        leases = self.service.database[LEASE_COLLECTION]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ENDED_SECONDS):
+                while (leases.find_one({}) or {}).get("state", "idle") != "idle":
+                    await asyncio.sleep(_POLL_SECONDS)
+
+    async def _send_again(self, operation: Operation, recording: _Recording) -> list[str]:
+        """Send the request until it succeeds; return what was wrong about that."""
+        began, answer = time.monotonic(), None
+        while True:
+            answer = await operation.send(self.service)
+            if answer.is_success or time.monotonic() > began + ENDED_SECONDS:
+                break
+            await asyncio.sleep(_POLL_SECONDS)
+        if not answer.is_success:
+            return [
+                f"the same request is still answered {_show(answer)} after {ENDED_SECONDS:.0f} s"
+            ]
+        expected = {each.content for each in recording.answers}
+        problems = [] if answer.content in expected else [f"sent again: {_show(answer)}"]
+        await self._wait_for_imports()
+        state = await asyncio.to_thread(self.service.read_state)
+        if state not in recording.states[1:]:
+            problems.append(f"sent again, it has written {_describe(state, recording.states[1])}")
+        return problems
+
+    async def _compare_reads(self) -> list[str]:
+        """Return what the cache answers otherwise than the database."""
+        wrong = []
+        for path in READS:
+            cached, truth = await asyncio.gather(
+                self.service.request("GET", path), self.service.ask_truth(path)
+            )
+            if cached != truth:
+                wrong.append(f"{path} is answered {_show(cached)}, and not {_show(truth)}")
+        return wrong
+
+    async def _find_left(self) -> list[str]:
+        """Return what is still open when it should have ended."""
+        assert self._held is not None
+        end = time.monotonic() + ENDED_SECONDS
+        while left := self.service.look().find_left(self._held):
+            if time.monotonic() > end:
+                return [f"still open: {each}" for each in left]
+            await asyncio.sleep(_POLL_SECONDS)
+        return []
+
+    async def _compare_changes(self) -> list[str]:
+        """Return which changes clients that follow them do not get, or get twice."""
+        service = self.service
+        try:
+            expected = await service.list_changes(service.truth, service.cursor)
+        except httpx.HTTPStatusError:  # a restore has made all cursors invalid
+            return []
+        problems = []
+        if await service.list_changes(service.client, service.cursor) != expected:
+            problems.append("GET /v1/changes lists other changes")
+        since, end = ChangeCursor.parse(service.cursor).position, time.monotonic() + ENDED_SECONDS
+        while True:
+            followed = [each for each in service.follower.events if each[0] > since]
+            if followed == expected:
+                return problems
+            if time.monotonic() > end:
+                return [*problems, f"a follower got {followed}, and not {expected}"]
+            await asyncio.sleep(_POLL_SECONDS)
+
+
+def can_fail(label: str, way: Way) -> bool:
+    """Return whether a command can fail in a way at all."""
+    is_read = label.startswith(_READS)
+    is_in_transaction = label.endswith("in a transaction") or "Transaction" in label
+    if way.fault in (Fault.CUT, Fault.MEMORY):
+        return is_read
+    if way.fault is Fault.WRITE_CONFLICT:
+        return is_in_transaction or not is_read
+    return True
+
+
+def _judge_answer(answer: Answer, expected: Answer, way: Way) -> list[str]:
+    """Return what is wrong about an answer."""
+    if answer.is_success:
+        return [] if answer.content == expected.content else [f"answered {_show(answer)}"]
+    is_allowed = answer.status == 503 and answer.codes <= way.causes and answer.has_retry_after
+    return [] if is_allowed else [f"answered {_show(answer)}"]
+
+
+def _show(answer: Answer) -> str:
+    return f"{answer.status} {' '.join(sorted(answer.codes))} {answer.content[:200]}".strip()
+
+
+def _describe(state: State, expected: State) -> str:
+    """Return which documents of a state are not as expected."""
+    lines = []
+    for name in sorted(state.keys() | expected.keys()):
+        now, then = Counter(state.get(name, ())), Counter(expected.get(name, ()))
+        lines += [f"+ {name} {each[:150]}" for each in (now - then).elements()]
+        lines += [f"- {name} {each[:150]}" for each in (then - now).elements()]
+    return "; ".join(lines[:6])

@@ -1,0 +1,166 @@
+"""Everything that clients and operators ask of a service, and what a gateway does by itself."""
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from gateway.cli.demo import DEMO_ASSET
+from tests.faults.killed_commands import LARGER, MAP
+from tests.faults.service import ARCHIVE, DATABASE, SAVED_ENDPOINT, Answer, Service, normalise
+from tests.gateway.floorgate_process import COMMAND, environment, storage_options
+from tests.rest.openapi.recorded_examples import described_requests
+from tests.waiting import TIMEOUT_SECONDS
+
+Send = Callable[[Service], Awaitable[Answer]]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A request, a command, or the work of a gateway."""
+
+    name: str
+    """The `operationId` of an endpoint, the field of a mutation, or a command."""
+    send: Send
+    is_command: bool = False
+    """Whether it is a process of its own, and so uses another proxy of MongoDB."""
+    is_work: bool = False
+    """Whether the commands that fail are those that the gateway sends without a request."""
+
+
+_GROUP, _UNIT, _FLOOR = "apartment-type", "ugwo2tfiznm", "alder-court-floor-1"
+
+
+def _assignment(attribute: str) -> dict[str, str]:
+    attribute_id = f"{_GROUP}-{attribute}"
+    return {
+        **{"group_id": _GROUP, "attribute_id": attribute_id},
+        **{"asset_id": DEMO_ASSET, "unit_id": _UNIT},
+    }
+
+
+def _to_input(assignment: dict[str, str]) -> dict[str, str]:
+    """Return a JSON assignment as GraphQL has it."""
+    return {f"{name.removesuffix('_id')}Id": value for name, value in assignment.items()}
+
+
+_BUNDLE = json.dumps(
+    {
+        "floors": [{"id": _FLOOR, "asset_id": DEMO_ASSET, "name": "Another name", "sort": 1}],
+        "units": [
+            {"id": f"new-{number}", "asset_id": DEMO_ASSET, "floor_id": _FLOOR, "name": "New"}
+            for number in range(3)
+        ],
+    }
+)
+_NEW_ENDPOINT = SAVED_ENDPOINT.replace("UnitsOnMap", "OtherUnits").replace("units-on", "others-on")
+_INPUTS: dict[str, dict[str, Any]] = {
+    "assignUnitAttributes": {"groupId": _GROUP, "assignments": [_to_input(_assignment("studio"))]},
+    "unassignUnitAttributes": {
+        "groupId": _GROUP,
+        "assignments": [_to_input(_assignment("one-bedroom"))],
+    },
+    "importCatalog": {"bundle": _BUNDLE},
+    "removeRecords": {"kind": "units", "ids": [_UNIT]},
+    "createApiKey": {"name": "new", "assetIds": [DEMO_ASSET]},
+    "updateApiKey": {"name": "another"},
+    "rotateApiKey": {},
+    "revokeApiKey": {},
+    "processMap": {"id": MAP, "plan": LARGER.svg, "asset": DEMO_ASSET, "feetPerUnit": 1.0},
+    "setClosures": {"map": "alder-court-floor-plates", "connectors": [f"{_FLOOR}#27"]},
+}
+"""The input of each mutation that has one; those of keys get the id of one."""
+_UNITS = "{ assets { data { id floors { data { name } } } } units(perPage: 20) { data { name } } }"
+
+
+def list_operations() -> Iterator[Operation]:
+    """Yield all operations, those that take longest first."""
+    yield from map(_command, ["import", "restore", "backup"])
+    for name in sorted(_INPUTS, key=lambda name: name not in ("processMap", "importCatalog")):
+        yield _mutation(name)
+    yield Operation("saveEndpoints", _save_endpoint)
+    yield Operation("removeEndpoints", _remove_endpoint)
+    for request in described_requests():
+        yield _endpoint(request)
+    yield Operation("GraphQL query", lambda service: service.query(_UNITS))
+    yield Operation("own endpoint", lambda service: service.request("GET", "/v1/x/units-on-map"))
+    yield Operation("work of the gateway", _read_after_changes, is_work=True)
+
+
+def _endpoint(described: httpx.Request) -> Operation:
+    name = described.extensions["id"]
+    path = described.url.raw_path.decode()
+    kind = described.headers.get("Content-Type", "")
+    content = described.content
+    if name == "assignUnitAttributes":  # its example is what the unit has
+        content = json.dumps({"data": [_assignment("studio")]}).encode()
+
+    async def send(service: Service) -> Answer:
+        after = f"?after={service.cursor}" if name == "listChanges" else ""
+        return await service.request(described.method, path + after, content, kind)
+
+    return Operation(f"{described.method} {name}", send)
+
+
+def _mutation(name: str) -> Operation:
+    async def send(service: Service) -> Answer:
+        given = _INPUTS[name] | ({"id": service.spare_key} if "ApiKey" in name else {})
+        if name == "createApiKey":
+            del given["id"]
+        kind = f"{name[0].upper()}{name[1:]}Input"
+        text = f"mutation ($input: {kind}!) {{ {name}(input: $input) {{ __typename }} }}"
+        return await service.query(text, input=given)
+
+    return Operation(name, send)
+
+
+async def _save_endpoint(service: Service) -> Answer:
+    text = "mutation ($text: String!) { saveEndpoints(documents: [$text]) { __typename } }"
+    return await service.query(text, text=_NEW_ENDPOINT)
+
+
+async def _remove_endpoint(service: Service) -> Answer:
+    return await service.query('mutation { removeEndpoints(names: ["UnitsOnMap"]) { __typename } }')
+
+
+async def _read_after_changes(service: Service) -> Answer:
+    """Change something through another gateway: the caches and the follower get to know it."""
+    path = f"/v1/units/attribute-groups/{_GROUP}/assignments"
+    for attribute in ("studio", "one-bedroom"):
+        await service.request("GET", path)
+        await service.write_elsewhere(_assignment(attribute))
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            while await service.request("GET", path) != await service.ask_truth(path):
+                await asyncio.sleep(0.01)
+    return Answer(200, frozenset(), "")
+
+
+def _command(name: str) -> Operation:
+    async def send(service: Service) -> Answer:
+        file = service.directory / {"import": "new.json", "backup": "new.archive"}.get(
+            name, ARCHIVE
+        )
+        if name == "import":
+            file.write_text(_BUNDLE)
+        if name == "backup":
+            file.unlink(missing_ok=True)
+        storage = storage_options(service.command_wire.url, DATABASE, service.directory)
+        arguments = [name, str(file), *(["--yes"] if name == "restore" else []), *storage]
+        process = await asyncio.create_subprocess_exec(
+            *COMMAND,
+            *arguments,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment(),
+        )
+        output, _ = await process.communicate()
+        text = output.decode()
+        is_sentence = "Traceback" not in text
+        status = 200 if not process.returncode else 503 if is_sentence else 500
+        return Answer(status, frozenset(), normalise(text), has_retry_after=True)
+
+    return Operation(f"floorgate {name}", send, is_command=True)

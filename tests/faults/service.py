@@ -1,0 +1,388 @@
+"""A service that commands can fail in: a gateway in this process, behind a proxy of MongoDB.
+
+It has the demo property, another routable map, a key and a saved endpoint. What operations change
+is put back, and what the process and MongoDB hold for a request can be looked at.
+"""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+from bson import json_util
+from pymongo import MongoClient
+
+from gateway.app import Gateway
+from gateway.cli.demo import DEMO_ASSET, load_demo
+from gateway.settings import Settings
+from resolvers.request.caller import PERMISSIONS
+from storage.administration.import_lease import LEASE_COLLECTION, STAGING_PREFIX
+from storage.cache.cache import NAMED
+from storage.changes.events import ChangeCursor, ChangePosition
+from storage.embedded.replica_set import HOST
+from storage.mongo import driver
+from storage.mongo.tasks import run_in_background
+from storage.mongo.topology import APPLICATION
+from tests.databases import Documents, read_documents
+from tests.faults.killed_commands import MAP, OLD
+from tests.faults.wire import Wire
+from tests.fixtures import ALL_FLAGS, UNSTABLE, make_key
+from tests.gateway.floorgate_process import floorgate, serve_here, storage_options
+from tests.storage.mongo.replica_set_of_three import Member
+
+DATABASE = "floorgate"
+ARCHIVE = "before.archive"
+"""A backup of the database with one assignment more."""
+UNIT = "ugwo2tfiznm"
+_UNCHANGED = {
+    "group_id": "finish-package",
+    "attribute_id": "finish-package-classic",
+    "asset_id": DEMO_ASSET,
+    "unit_id": "ue3gjjmunkr",
+}
+DEADLINE_SECONDS = 1
+"""Of requests. MongoDB's driver gives up single commands after three seconds."""
+ENDED_SECONDS = 10.0
+"""Within which a request works again after a fault, and nothing of it is left."""
+SAVED_ENDPOINT = """
+query UnitsOnMap @endpoint(path: "/v1/x/units-on-map", summary: "List units with their places") {
+  units(perPage: 5) { data { id location { x y } } }
+}
+"""
+_FOLLOW = (
+    "subscription ($after: String) { changes(after: $after) { cursor operation kind recordId } }"
+)
+_CREATE_KEY = """mutation {
+  createApiKey(input: { name: "spare", assetIds: ["alder-court"] }) { apiKey { id } } }"""
+_SAVE = "mutation ($text: String!) { saveEndpoints(documents: [$text]) { __typename } }"
+_PROCESS = """mutation ($plan: String, $asset: ID, $map: ID!) {
+  processMap(input: { id: $map, plan: $plan, asset: $asset, feetPerUnit: 0.5 }) { report }
+}"""
+_RECONNECT_SECONDS = 0.05
+_GRAPHQL = {"Accept": "application/graphql-response+json"}
+_RANDOM = re.compile(r"\b((?:aud|key)_[0-9a-f]+|[0-9a-f]{24,}|[A-Za-z0-9_-]{40,})")
+
+
+Change = tuple[ChangePosition, str]
+"""The position of a change, and what has changed."""
+State = Mapping[str, Sequence[str]]
+"""The documents of collections that are not what they were."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a client was answered."""
+
+    status: int
+    codes: frozenset[str]
+    """Of its errors."""
+    content: str
+    """The body, without what differs each time."""
+    has_retry_after: bool = False
+
+    @classmethod
+    def of(cls, response: httpx.Response) -> "Answer":
+        """Read a response; a GraphQL operation of which a field has failed counts as 503 or 500."""
+        is_json = "json" in response.headers.get("content-type", "") and response.content
+        body = orjson.loads(response.content) if is_json else {}
+        errors = body.get("errors", ()) if isinstance(body, dict) else ()
+        codes = {error["extensions"]["code"] for error in errors}
+        if isinstance(body, dict) and response.status_code >= 400 and "code" in body:
+            codes.add(body["code"])
+        status = response.status_code
+        if codes and status == 200:
+            status = 500 if "SERVER_ERROR" in codes else 503
+        has_retry_after = "retry-after" in response.headers or response.status_code == 200
+        content = normalise(response.text)
+        return cls(status, frozenset(codes), content, has_retry_after)
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+
+def normalise(text: str) -> str:
+    """Return a text without ids and times that are others each time."""
+    text = re.sub(r"http://127.0.0.1:\d+", "<url>", text)
+    text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)", "<time>", text)
+    return _RANDOM.sub("<random>", re.sub(r'"\$?(?:date|binary)": ?[^,}]+', '"<value>"', text))
+
+
+@dataclass
+class Service:
+    """A gateway whose commands go through `wire`, and one without caches that tells the truth."""
+
+    member: Member
+    wire: Wire
+    command_wire: Wire
+    """In front of the same MongoDB, for the command line."""
+    directory: Path
+    gateway: Gateway
+    client: httpx.AsyncClient
+    truth: httpx.AsyncClient
+    mongo: MongoClient[dict[str, Any]]
+    follower: "Follower"
+    documents: Documents = field(default_factory=dict)
+    """What the database has before each operation."""
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    """Of these documents, by collection."""
+    spare_key: str = ""
+    """The id of a key that operations change."""
+    cursor: str = ""
+    """The cursor before the operation."""
+
+    @property
+    def database(self) -> Any:
+        return self.mongo[DATABASE]
+
+    async def prepare(self) -> None:
+        """Make a map routable, create a key, and save an endpoint."""
+        variables = {"plan": OLD.svg, "asset": DEMO_ASSET, "map": MAP}
+        for text, given in (
+            (_PROCESS, variables),
+            (_SAVE, {"text": SAVED_ENDPOINT}),
+            (_CREATE_KEY, {}),
+        ):
+            response = await self.truth.post("/graphql", json={"query": text, "variables": given})
+            result = response.json()
+            if "errors" in result:
+                raise AssertionError(f"the service cannot be prepared: {result['errors']}")
+        self.spare_key = result["data"]["createApiKey"]["apiKey"]["id"]
+        where = {"group_id": "views-and-features", "asset_id": DEMO_ASSET, "unit_id": UNIT}
+        more = {**where, "attribute_id": "views-and-features-balcony"}
+        await self.write_elsewhere(more)
+        storage = storage_options(self.member.connect_url(), DATABASE, self.directory)
+        done = await asyncio.to_thread(floorgate, "backup", self.directory / ARCHIVE, *storage)
+        assert not done.returncode, done.stderr
+        path = "/v1/units/attribute-groups/views-and-features/assignments/remove"
+        (await self.truth.post(path, json={"data": [more]})).raise_for_status()
+        self.documents = read_documents(self.mongo, DATABASE)
+        self.hashes = self.read_hashes()
+
+    async def read_cursor(self) -> str:
+        """Return the cursor after all changes so far."""
+        cursor: str = (await self.truth.get("/v1/changes")).json()["cursor"]
+        return cursor
+
+    async def list_changes(self, client: httpx.AsyncClient, after: str) -> list[Change]:
+        """Return all changes after a cursor, as one of both gateways lists them."""
+        found, has_more = list[Change](), True
+        while has_more:
+            response = await client.get("/v1/changes", params={"after": after, "limit": 1000})
+            page = response.raise_for_status().json()
+            found += map(read_change, page["data"])
+            after, has_more = page["cursor"], page["has_more"]
+        return found
+
+    async def request(
+        self, method: str, path: str, content: bytes | None = None, kind: str = ""
+    ) -> Answer:
+        """Send a request to an endpoint."""
+        headers = {"Content-Type": kind} if content else {}
+        response = await self.client.request(method, path, content=content, headers=headers)
+        return Answer.of(response)
+
+    async def query(self, text: str, /, **variables: Any) -> Answer:
+        """Send a GraphQL operation."""
+        body = {"query": text, "variables": variables}
+        return Answer.of(await self.client.post("/graphql", json=body, headers=_GRAPHQL))
+
+    def get_wire(self, is_command: bool) -> Wire:
+        """Return the proxy in front of MongoDB that a gateway or a command has."""
+        return self.command_wire if is_command else self.wire
+
+    def clear_faults(self) -> None:
+        """Let all commands pass again."""
+        for each in (self.wire, self.command_wire):
+            each.clear()
+
+    async def write_unchanged(self) -> Answer:
+        """Assign what another unit has already: a transaction that changes nothing."""
+        path = f"/v1/units/attribute-groups/{_UNCHANGED['group_id']}/assignments"
+        content = orjson.dumps({"data": [_UNCHANGED]})
+        return await self.request("PUT", path, content, "application/json")
+
+    async def ask_truth(self, path: str) -> Answer:
+        """Return what the gateway without caches answers."""
+        return Answer.of(await self.truth.get(path))
+
+    async def write_elsewhere(self, assignment: Mapping[str, str]) -> None:
+        """Assign an attribute through the other gateway."""
+        path = f"/v1/units/attribute-groups/{assignment['group_id']}/assignments"
+        response = await self.truth.put(path, json={"data": [assignment]})
+        response.raise_for_status()
+
+    def read_state(self) -> State:
+        """Return the collections that differ from `documents`, without what differs each time."""
+        with self.mongo.start_session(snapshot=True) as session:
+            return {
+                name: sorted(
+                    normalise(json_util.dumps(_strip(name, each)))
+                    for each in self.database[name].find({}, session=session)
+                )
+                for name in sorted(self.find_changed() - UNSTABLE)
+                if not name.startswith(STAGING_PREFIX)
+            }
+
+    def find_changed(self) -> set[str]:
+        """Return the collections that differ from `documents` in anything."""
+        now, before = self.read_hashes(), {**self.hashes}
+        return {name for name in now | before if now.get(name) != before.get(name)}
+
+    def read_hashes(self) -> dict[str, str]:
+        """Return the hash of each collection's documents."""
+        hashes: dict[str, str] = self.database.command("dbHash")["collections"]
+        return hashes
+
+    def restore(self) -> None:
+        """Put back what operations have changed."""
+        for name in self.find_changed() - UNSTABLE:
+            if name not in self.documents:
+                self.database.drop_collection(name)
+                continue
+            self.database[name].delete_many({})
+            if self.documents[name]:
+                self.database[name].insert_many(self.documents[name])
+
+    def look(self) -> "Held":
+        """Return what the process and MongoDB hold for requests at this moment."""
+        status = self.mongo.admin.command("serverStatus")["metrics"]["cursor"]["open"]
+        pipeline: list[dict[str, Any]] = [
+            {"$currentOp": {"allUsers": True, "idleSessions": True}},
+            {"$match": {"appName": APPLICATION, "transaction": {"$exists": True}}},
+        ]
+        transactions = [*self.mongo.admin.aggregate(pipeline)]
+        lease = self.database[LEASE_COLLECTION].find_one({}) or {}
+        state = self.gateway.state
+        assert state is not None
+        return Held(
+            transactions=len(transactions),
+            cursors=status["total"],
+            permits=self.gateway.admission.in_flight,
+            streams=len(self.gateway.streams.subscriptions),
+            tasks=Counter(map(_name, asyncio.all_tasks())),
+            busy=state.drawing_pool.state.busy + state.processing_pool.state.busy,
+            collections=frozenset(self.database.list_collection_names()),
+            lease=lease.get("state", "idle"),
+        )
+
+    def forget(self) -> None:
+        """Empty the caches, so that the next request sends its commands."""
+        for cache in NAMED.values():
+            cache._entries.clear()
+            cache._size_bytes = 0
+
+
+@dataclass(frozen=True)
+class Held:
+    """What is open."""
+
+    transactions: int
+    cursors: int
+    permits: int
+    streams: int
+    busy: int
+    tasks: Counter[str]
+    collections: frozenset[str]
+    lease: str
+
+    def find_left(self, before: "Held") -> list[str]:
+        """Return what is open now and was not before."""
+        left = []
+        for name in ("transactions", "cursors", "permits", "streams", "busy"):
+            more = getattr(self, name) - getattr(before, name)
+            if more > 0:
+                left.append(f"{more} {name}")
+        if tasks := self.tasks - before.tasks:
+            left.append(f"tasks {dict(tasks)}")
+        if collections := self.collections - before.collections:
+            left.append(f"collections {sorted(collections)}")
+        if self.lease != "idle":
+            left.append(f"an import that is {self.lease}")
+        return left
+
+
+class Follower:
+    """Follows changes over server-sent events, and connects again after the last, as clients do."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self.events: list[Change] = []
+        self._client = client
+
+    async def run(self, read_cursor: Callable[[], Awaitable[str]]) -> None:
+        """Follow the changes from now on until cancelled; from then on, if they are others now."""
+        cursor = await read_cursor()
+        while True:
+            with suppress(httpx.HTTPError):
+                async for result in self._stream(cursor):
+                    if data := result.get("data"):
+                        cursor = data["changes"]["cursor"]
+                        self.events.append(read_change(data["changes"]))
+                    elif "CHANGES_EXPIRED" in str(result):
+                        cursor = await read_cursor()
+            await asyncio.sleep(_RECONNECT_SECONDS)
+
+    async def _stream(self, cursor: str) -> AsyncIterator[dict[str, Any]]:
+        body = {"query": _FOLLOW, "variables": {"after": cursor}}
+        headers = {"Accept": "text/event-stream"}
+        async with self._client.stream(
+            "POST", "/graphql", json=body, headers=headers, timeout=None
+        ) as response:
+            async for line in response.aiter_lines():
+                if line.startswith("data: {"):
+                    yield orjson.loads(line.removeprefix("data: "))
+
+
+def read_change(change: Mapping[str, Any]) -> Change:
+    """Return the position of a change, and what has changed."""
+    record = change.get("recordId", change.get("record_id"))
+    position = ChangeCursor.parse(change["cursor"]).position
+    return position, f"{change['kind']} {change['operation']} {record}".lower()
+
+
+def _name(task: "asyncio.Task[Any]") -> str:
+    return getattr(task.get_coro(), "__qualname__", "") or ""
+
+
+def _strip(collection: str, document: Mapping[str, Any]) -> dict[str, Any]:
+    is_named_by_time = collection in ("audit_log", "tombstones")
+    return {k: v for k, v in document.items() if not (is_named_by_time and k == "_id")}
+
+
+@asynccontextmanager
+async def run_service(
+    member: Member, wire: Wire, command_wire: Wire, directory: Path
+) -> AsyncIterator[Service]:
+    """Serve the demo property, and what operations need besides."""
+    unlimited = partial(Settings, database=DATABASE, bad_key_limit=0, rate_limit=0)
+    direct = unlimited(mongo_url=member.connect_url(), cache_mb=0)
+    failing = unlimited(mongo_url=wire.url, request_seconds=DEADLINE_SECONDS)
+    await asyncio.to_thread(load_demo, direct)
+    connection = driver.connect(member.connect_url())
+    _, key = await make_key(connection[DATABASE], "full", permissions=PERMISSIONS)
+    await driver.close(connection)
+    headers = {**ALL_FLAGS, "API-Key": key, "Accept-Encoding": "identity"}
+    async with AsyncExitStack() as held:
+        clients = []
+        # The named caches are those of the last one.
+        for settings in (direct, failing):
+            gateway = Gateway(settings)
+            url = f"http://{HOST}:{await held.enter_async_context(serve_here(gateway))}"
+            client = httpx.AsyncClient(base_url=url, headers=headers, timeout=60)
+            clients.append(await held.enter_async_context(client))
+        truth, client = clients
+        follower = Follower(client)
+        mongo = held.enter_context(member.connect())
+        service = Service(
+            *(member, wire, command_wire, directory, gateway, client, truth, mongo, follower)
+        )
+        await service.prepare()
+        await held.enter_async_context(run_in_background(follower.run(service.read_cursor)))
+        yield service
