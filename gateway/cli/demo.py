@@ -36,13 +36,13 @@ DEMO_KEY_DAYS = 30
 
 def load_demo(settings: Settings) -> None:
     """Load the demo property unless it exists."""
-    run_with_database(settings, _load_demo)
+    run_with_database(settings, load_demo_property)
     # The process that multiprocessing has started for the pools would be left as a zombie by a
     # reload: the program that takes over does not know it.
     resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
 
 
-async def _load_demo(database: driver.Database) -> None:
+async def load_demo_property(database: driver.Database) -> None:
     """Load the demo property unless it exists: never overwrite later changes to it.
 
     Make its map routable unless it has been made so by a version with the same network format.

@@ -172,8 +172,11 @@ class Matrix:
         injection = self._inject(cell)
         others = asyncio.create_task(self._ask_as_another(injection))
         answer = await operation.send(service)
-        if operation.is_work and not injection.hits:
-            await asyncio.to_thread(injection.hit.wait, _IDLE_SECONDS)
+        if operation.is_work:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_IDLE_SECONDS):
+                    while not injection.hits:
+                        await asyncio.sleep(_POLL_SECONDS)
         if cell.way.is_lasting:
             service.clear_faults()
         if injection.hits:
@@ -259,7 +262,8 @@ class Matrix:
 
     async def _ask_as_another(self, injection: Injection) -> list[str]:
         """Read and write as another client once a command has failed; return what was wrong."""
-        await asyncio.to_thread(injection.hit.wait)
+        while not injection.hits:
+            await asyncio.sleep(_POLL_SECONDS)
         began = time.monotonic()
         statuses = [
             (
@@ -317,11 +321,18 @@ class Matrix:
         wrong = []
         for path in READS:
             cached, truth = await asyncio.gather(
-                self.service.request("GET", path), self.service.ask_truth(path)
+                self._request_until_answered(path), self.service.ask_truth(path)
             )
             if cached != truth:
                 wrong.append(f"{path} is answered {_show(cached)}, and not {_show(truth)}")
         return wrong
+
+    async def _request_until_answered(self, path: str) -> Answer:
+        end = time.monotonic() + ENDED_SECONDS
+        while True:
+            answer = await self.service.request("GET", path)
+            if answer.status != 503 or time.monotonic() > end:
+                return answer
 
     async def _find_left(self) -> list[str]:
         """Return what is still open when it should have ended."""

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sys
 import time
+import traceback
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -20,7 +21,7 @@ import click
 from bench.report import ROOT, ReportTable, rewrite_section
 from tests.faults.matrix import WAYS, Cell, Matrix, Verdict
 from tests.faults.operations import list_operations
-from tests.faults.service import run_service
+from tests.faults.service import DEADLINE_SECONDS, run_service
 from tests.faults.wire import Fault, Wire
 from tests.storage.mongo.replica_set_of_three import run_primary
 
@@ -28,6 +29,8 @@ PAGE = ROOT / "docs" / "reliability.md"
 REPRODUCE = "#how-a-cell-is-reproduced"
 QUICK_SHARE = 10
 """One cell of so many is in the test suite."""
+MEMORY = Path("/dev/shm")
+"""MongoDB waits for the disk where it has one."""
 IsChosen = Callable[[Cell], bool]
 
 
@@ -39,15 +42,17 @@ def is_quick(cell: Cell) -> bool:
 
 
 @asynccontextmanager
-async def open_matrix(directory: Path) -> AsyncIterator[Matrix]:
-    """Start a service with a MongoDB of its own."""
+async def open_matrix(
+    directory: Path, deadline_seconds: int = DEADLINE_SECONDS
+) -> AsyncIterator[Matrix]:
+    """Start a service with a MongoDB of its own, and this deadline of requests."""
     directory.mkdir(parents=True, exist_ok=True)
     with (
         run_primary(directory / "mongod") as member,
         Wire(member).run() as wire,
         Wire(member).run() as command_wire,
     ):
-        async with run_service(member, wire, command_wire, directory) as service:
+        async with run_service(member, wire, command_wire, directory, deadline_seconds) as service:
             yield Matrix(service)
 
 
@@ -80,7 +85,7 @@ def run_share(
     try:
         asyncio.run(run())
     except Exception as error:
-        verdicts.put(f"{type(error).__name__}: {error}")
+        verdicts.put("".join(traceback.format_exception(error)))
     else:
         verdicts.put("")
 
@@ -140,13 +145,15 @@ def build_table(verdicts: Sequence[Verdict]) -> ReportTable:
 def main(only: tuple[str, ...], processes: int, write_docs: bool) -> None:
     """Let each command of each operation fail in each way; fail if a promise is broken."""
     began, verdicts = time.monotonic(), list[Verdict]()
-    with TemporaryDirectory(prefix="floorgate-matrix-") as scratch:
+    with TemporaryDirectory(
+        prefix="floorgate-matrix-", dir=MEMORY if MEMORY.is_dir() else None
+    ) as scratch:
         for verdict in run_shares(only, Path(scratch), processes):
             verdicts.append(verdict)
             if verdict.problems or only:
                 click.echo(f"{verdict.cell}: {verdict.answer}, {verdict.seconds:.1f} s")
             for problem in verdict.problems:
-                click.echo(f"  {problem[:1000]}")
+                click.echo(f"  {problem[-1500:]}")
     minutes = (time.monotonic() - began) / 60
     met = [each for each in verdicts if each.answer != "not met"]
     broken = sum(bool(each.problems) for each in verdicts)

@@ -20,16 +20,16 @@ from bson import json_util
 from pymongo import MongoClient
 
 from gateway.app import Gateway
-from gateway.cli.demo import DEMO_ASSET, load_demo
+from gateway.cli.demo import DEMO_ASSET, load_demo_property
 from gateway.settings import Settings
 from resolvers.request.caller import PERMISSIONS
 from storage.administration.import_lease import LEASE_COLLECTION, STAGING_PREFIX
 from storage.cache.cache import NAMED
 from storage.changes.events import ChangeCursor, ChangePosition
 from storage.embedded.replica_set import HOST
-from storage.mongo import driver
 from storage.mongo.tasks import run_in_background
 from storage.mongo.topology import APPLICATION
+from storage.setup.database import open_database
 from tests.databases import Documents, read_documents
 from tests.faults.killed_commands import MAP, OLD
 from tests.faults.wire import Wire
@@ -358,16 +358,19 @@ def _strip(collection: str, document: Mapping[str, Any]) -> dict[str, Any]:
 
 @asynccontextmanager
 async def run_service(
-    member: Member, wire: Wire, command_wire: Wire, directory: Path
+    member: Member,
+    wire: Wire,
+    command_wire: Wire,
+    directory: Path,
+    deadline_seconds: int = DEADLINE_SECONDS,
 ) -> AsyncIterator[Service]:
     """Serve the demo property, and what operations need besides."""
     unlimited = partial(Settings, database=DATABASE, bad_key_limit=0, rate_limit=0)
     direct = unlimited(mongo_url=member.connect_url(), cache_mb=0)
-    failing = unlimited(mongo_url=wire.url, request_seconds=DEADLINE_SECONDS)
-    await asyncio.to_thread(load_demo, direct)
-    connection = driver.connect(member.connect_url())
-    _, key = await make_key(connection[DATABASE], "full", permissions=PERMISSIONS)
-    await driver.close(connection)
+    failing = unlimited(mongo_url=wire.url, request_seconds=deadline_seconds)
+    async with open_database(direct.connection) as connection:
+        await load_demo_property(connection[DATABASE])
+        _, key = await make_key(connection[DATABASE], "full", permissions=PERMISSIONS)
     headers = {**ALL_FLAGS, "API-Key": key, "Accept-Encoding": "identity"}
     async with AsyncExitStack() as held:
         clients = []
