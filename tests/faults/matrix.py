@@ -27,6 +27,8 @@ from tests.faults.wire import LATE_SECONDS, Fault, Injection, Sent, Wire
 _POLL_SECONDS = 0.02
 SLACK_SECONDS = 5.0
 """What others may wait for besides the fault, on a busy machine; else they wait a minute."""
+LASTING_SECONDS = 3.0
+"""How long commands go on to fail while there is no answer: imports have no deadline."""
 _IDLE_SECONDS = 6.0
 """Within which a gateway does all that it does by itself."""
 _READS = ("find ", "aggregate ", "getMore ", "listCollections", "distinct ")
@@ -47,7 +49,7 @@ READS = (
 
 
 class Way(NamedTuple):
-    """A way of failing: one command meets the fault, or all like it do until there is an answer."""
+    """A way of failing: one command meets the fault, or all like it do until there is an answer, or for LASTING_SECONDS."""
 
     fault: Fault
     causes: frozenset[UnavailableCause]
@@ -171,14 +173,16 @@ class Matrix:
         service.forget()
         injection = self._inject(cell)
         others = asyncio.create_task(self._ask_as_another(injection))
+        ending = asyncio.get_running_loop().call_later(LASTING_SECONDS, injection.end)
         answer = await operation.send(service)
         if operation.is_work:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_IDLE_SECONDS):
                     while not injection.hits:
                         await asyncio.sleep(_POLL_SECONDS)
+        ending.cancel()
         if cell.way.is_lasting:
-            service.clear_faults()
+            injection.end()
         if injection.hits:
             verdict.answer = "done" if answer.is_success else str(answer.status)
             verdict.problems += await others

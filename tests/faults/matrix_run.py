@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
+import httpx
 
 from bench.report import ROOT, ReportTable, rewrite_section
 from tests.faults.matrix import WAYS, Cell, Matrix, Verdict
@@ -31,6 +32,7 @@ QUICK_SHARE = 10
 """One cell of so many is in the test suite."""
 MEMORY = Path("/dev/shm")
 """MongoDB waits for the disk where it has one."""
+_PROGRESS = 100
 IsChosen = Callable[[Cell], bool]
 
 
@@ -65,7 +67,10 @@ async def try_cells(
         for cell in filter(is_chosen, await matrix.list_cells(operation)):
             number += 1
             if number % shares == share:
-                yield await matrix.try_cell(cell)
+                try:
+                    yield await matrix.try_cell(cell)
+                except httpx.HTTPError as error:
+                    yield Verdict(cell.name, problems=[f"no answer: {type(error).__name__}"])
 
 
 def run_share(
@@ -150,6 +155,8 @@ def main(only: tuple[str, ...], processes: int, write_docs: bool) -> None:
     ) as scratch:
         for verdict in run_shares(only, Path(scratch), processes):
             verdicts.append(verdict)
+            if len(verdicts) % _PROGRESS == 0:
+                click.echo(f"{len(verdicts):,} cells so far", err=True)
             if verdict.problems or only:
                 click.echo(f"{verdict.cell}: {verdict.answer}, {verdict.seconds:.1f} s")
             for problem in verdict.problems:

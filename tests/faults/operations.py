@@ -78,10 +78,8 @@ _UNITS = "{ assets { data { id floors { data { name } } } } units(perPage: 20) {
 
 
 def list_operations() -> Iterator[Operation]:
-    """Yield all operations, those that take longest first."""
-    yield from map(_command, ["import", "restore", "backup"])
-    for name in sorted(_INPUTS, key=lambda name: name not in ("processMap", "importCatalog")):
-        yield _mutation(name)
+    """Yield all operations. An import by the command line sends the commands of `importCatalog`."""
+    yield from map(_mutation, _INPUTS)
     yield Operation("saveEndpoints", _save_endpoint)
     yield Operation("removeEndpoints", _remove_endpoint)
     for request in described_requests():
@@ -89,6 +87,7 @@ def list_operations() -> Iterator[Operation]:
     yield Operation("GraphQL query", lambda service: service.query(_UNITS))
     yield Operation("own endpoint", lambda service: service.request("GET", "/v1/x/units-on-map"))
     yield Operation("work of the gateway", _read_after_changes, is_work=True)
+    yield from map(_command, ["restore", "backup"])
 
 
 def _endpoint(described: httpx.Request) -> Operation:
@@ -141,11 +140,7 @@ async def _read_after_changes(service: Service) -> Answer:
 
 def _command(name: str) -> Operation:
     async def send(service: Service) -> Answer:
-        file = service.directory / {"import": "new.json", "backup": "new.archive"}.get(
-            name, ARCHIVE
-        )
-        if name == "import":
-            file.write_text(_BUNDLE)
+        file = service.directory / (ARCHIVE if name == "restore" else "new.archive")
         if name == "backup":
             file.unlink(missing_ok=True)
         storage = storage_options(service.command_wire.url, DATABASE, service.directory)

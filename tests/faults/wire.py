@@ -109,6 +109,11 @@ class Injection:
     released: threading.Event = field(default_factory=threading.Event)
     """Set it to let go what is held."""
 
+    def end(self) -> None:
+        """Let the commands that come pass, and let go what is held."""
+        self.times = 0
+        self.released.set()
+
 
 class Wire:
     """A proxy in front of a member; clients connect to it with `directConnection`."""
@@ -172,7 +177,7 @@ class Wire:
         """End all faults, and let go what is held."""
         injections, self._injections = self._injections, []
         for injection in injections:
-            injection.released.set()
+            injection.end()
 
     def find(self, sent: Sent) -> Injection | None:
         """Return the fault that a command meets, and count it."""
