@@ -796,12 +796,18 @@ class _TimedRead(driver.OperationDeadline, kw_only=True):
     extended_at: float = 0.0
     is_late: bool = False
     timer: Any = None
+    timer_at: float = 0.0
+
+    def start(self, when: float) -> None:
+        """Start the timer; uvloop's does not know its time if that has passed."""
+        self.timer_at = when
+        self.timer = asyncio.get_running_loop().call_at(when, self.cancel)
 
     def move(self, when: float) -> None:
         """Have the read end at another time."""
         if not (self.timer.cancelled() or self.is_late):
             self.timer.cancel()
-            self.timer = asyncio.get_running_loop().call_at(when, self.cancel)
+            self.start(when)
 
     def cancel(self) -> None:
         """End the read, which is late."""
@@ -832,17 +838,17 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
     task: Any = asyncio.current_task(loop)
     cancellations = task.cancelling()
     read = _TimedRead(time.monotonic() + remaining, task=task, ends_at=end)
-    read.timer = loop.call_at(end, read.cancel)
+    read.start(end)
     try:
         with read:
             return await work
     except asyncio.CancelledError as error:
         if read.is_late and task.cancelling() == cancellations + 1:
-            raise _deadline_exceeded(read, seconds, read.timer.when() - end) from error
+            raise _deadline_exceeded(read, seconds, read.timer_at - end) from error
         raise  # somebody else has cancelled the task
     except Exception as error:
         if read.is_late:
-            raise _deadline_exceeded(read, seconds, read.timer.when() - end) from error
+            raise _deadline_exceeded(read, seconds, read.timer_at - end) from error
         # MongoDB may have ended a command a moment before.
         if isinstance(error, UnavailableError) and loop.time() >= end:
             raise _deadline_exceeded(read, seconds) from error

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import uvloop
 from graphql import GraphQLObjectType
 
 from resolvers.maps import load_drawings
@@ -18,8 +20,9 @@ from resolvers.request.context import (
     FirstPage,
     ReadLog,
     Relation,
+    limit_read,
 )
-from resolvers.request.errors import LimitExceededError
+from resolvers.request.errors import DeadlineExceededError, LimitExceededError
 from resolvers.request.inputs import PageArguments
 from resolvers.routable_maps import RoutableMapCache
 from schema.definitions import Requirement, requirement_of
@@ -452,3 +455,18 @@ def test_without_a_limit_a_response_may_have_any_size() -> None:
     counts = Budget()
     counts.check_least(10**12)
     counts.check_response(10**12)
+
+
+def test_a_read_is_late_if_its_time_has_passed_before_it_begins() -> None:
+    """uvloop, the event loop of workers, calls a timer of the past at once."""
+
+    async def read() -> None:
+        given = {"budget": Budget(), "end_loads": lambda: None}
+        waited: Any = SimpleNamespace(waited_seconds=2.0, **given)
+        await limit_read(asyncio.sleep(600), waited, 1.0)
+
+    with (
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        pytest.raises(DeadlineExceededError),
+    ):
+        runner.run(read())
