@@ -86,9 +86,9 @@ def try_seed(
 
 def open_worker(directory: str) -> None:
     """Start the mongod of a worker, which ends with it."""
+    _sites.append(_held.enter_context(open_site(Path(mkdtemp(dir=directory)))))
     logging.disable(logging.WARNING)
     logging.lastResort = None
-    _sites.append(_held.enter_context(open_site(Path(mkdtemp(dir=directory)))))
 
 
 def try_in_worker(seed: int, shrink_seconds: float) -> Outcome:

@@ -27,6 +27,7 @@ from storage.embedded import mongod
 from storage.embedded.replica_set import HOST
 from storage.mongo import driver
 from storage.mongo.topology import APPLICATION
+from tests.waiting import wait_until
 
 NAME = "three"
 PASSWORD = "a1" * 32
@@ -258,6 +259,7 @@ def run_primary(home: Path, *options: str) -> Iterator[Member]:
         hosts = [{"_id": 0, "host": member.address}]
         member.command("replSetInitiate", {"_id": NAME, "members": hosts})
         member.elect()
+        wait_until(member.is_writable, "the elected member takes writes")
         yield member
     finally:
         member.kill()
