@@ -49,7 +49,10 @@ READS = (
 
 
 class Way(NamedTuple):
-    """A way of failing: one command meets the fault, or all like it do until there is an answer, or for LASTING_SECONDS."""
+    """A way of failing: one command meets the fault, or all like it do until there is an answer.
+
+    Imports have no deadline: there it lasts for LASTING_SECONDS at most.
+    """
 
     fault: Fault
     causes: frozenset[UnavailableCause]
