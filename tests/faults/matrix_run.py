@@ -38,7 +38,7 @@ IsChosen = Callable[[Cell], bool]
 
 def is_quick(cell: Cell) -> bool:
     """Return whether a cell is of the fixed tenth of those that wait for no deadline."""
-    if cell.way.is_lasting or cell.way.fault is Fault.LATE:
+    if cell.way.is_lasting or cell.way.fault in (Fault.LATE, Fault.HELD):
         return False
     return zlib.crc32(cell.name.encode()) % QUICK_SHARE == 0
 

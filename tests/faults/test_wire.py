@@ -8,6 +8,7 @@ import pytest
 from pymongo import MongoClient
 from pymongo.errors import AutoReconnect, NotPrimaryError, OperationFailure
 
+from storage.mongo.topology import APPLICATION
 from tests.faults.wire import ERROR_CODES, Fault, Sent, Wire
 from tests.storage.mongo.replica_set_of_three import Member, run_primary
 from tests.waiting import TIMEOUT_SECONDS, wait_until
@@ -30,10 +31,14 @@ def wire(member: Member) -> Iterator[Wire]:
 @pytest.fixture
 def things(wire: Wire) -> Iterator[Any]:
     """A collection with one document, by way of the proxy; the driver tries nothing twice."""
-    with MongoClient[Any](wire.url, retryReads=False, retryWrites=False) as client:
+    with connect(wire, retryReads=False, retryWrites=False) as client:
         client["own"]["things"].replace_one({"_id": 1}, {"count": 0}, upsert=True)
         wire.sent.clear()
         yield client["own"]["things"]
+
+
+def connect(wire: Wire, **options: Any) -> MongoClient[Any]:
+    return MongoClient(wire.url, appname=APPLICATION, **options)
 
 
 def is_update(sent: Sent) -> bool:
@@ -94,7 +99,7 @@ def test_an_error_of_mongodb_meets_the_chosen_command_alone(
 
 def test_a_late_command_arrives_although_nobody_waits_for_it(wire: Wire, things: Any) -> None:
     wire.inject(Fault.LATE, is_update)
-    with MongoClient[Any](wire.url, timeoutMS=500) as client, pytest.raises(AutoReconnect):
+    with connect(wire, timeoutMS=500) as client, pytest.raises(AutoReconnect):
         increment(client["own"]["things"])
     assert count(things) == 0
     wait_until(lambda: count(things) == 1, "the command has arrived")
@@ -117,7 +122,7 @@ def test_what_is_held_waits_until_it_is_let_go(
 
 def test_what_is_held_is_forgotten_when_its_sender_is_gone(wire: Wire, things: Any) -> None:
     injection = wire.inject(Fault.HELD, is_update)
-    with MongoClient[Any](wire.url, timeoutMS=500) as client, pytest.raises(AutoReconnect):
+    with connect(wire, timeoutMS=500) as client, pytest.raises(AutoReconnect):
         increment(client["own"]["things"])
     injection.released.set()
     increment(things)

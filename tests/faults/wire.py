@@ -21,6 +21,7 @@ import uvloop
 from pymongo import MongoClient
 
 from storage.embedded.replica_set import HOST
+from storage.mongo.topology import APPLICATION
 from tests.storage.mongo.replica_set_of_three import Member
 
 LATE_SECONDS = 2.0
@@ -197,7 +198,11 @@ class Wire:
         """Set the error that the next command of this name meets."""
         await self.wait_until_unarmed(sent.name)
         self._armed[sent.name] = asyncio.Event()
-        data: dict[str, Any] = {"failCommands": [sent.name], "errorCode": code}
+        data: dict[str, Any] = {
+            "appName": APPLICATION,  # not commands of the test itself
+            "failCommands": [sent.name],
+            "errorCode": code,
+        }
         if sent.collection and not sent.is_of_stream:
             data["namespace"] = f"{sent.database}.{sent.collection}"
         await asyncio.to_thread(self._set_fail_point, data)
