@@ -136,6 +136,7 @@ class _Recording:
     states: list[State]
     """Before it, after it, and after it was done again."""
     answers: list[Answer]
+    """The first one succeeds; done again, some are an error of the client."""
     counts: Counter[str]
     """How often it sends which command."""
 
@@ -244,7 +245,7 @@ class Matrix:
                 answers.append(await operation.send(service))
             sent.append(recorded)
             states.append(service.read_state())
-            if not answers[-1].is_success:
+            if not answers[0].is_success:
                 raise AssertionError(f"{operation.name} is answered {answers[-1]}")
         counts = Counter(each.label for each in sent[0] if not each.is_of_stream)
         if operation.is_work:
@@ -326,10 +327,10 @@ class Matrix:
         began, answer = time.monotonic(), None
         while True:
             answer = await operation.send(self.service)
-            if answer.is_success or time.monotonic() > began + ENDED_SECONDS:
+            if answer.status != 503 or time.monotonic() > began + ENDED_SECONDS:
                 break
             await asyncio.sleep(_POLL_SECONDS)
-        if not answer.is_success:
+        if answer.status == 503:
             return [
                 f"the same request is still answered {_show(answer)} after {ENDED_SECONDS:.0f} s"
             ]

@@ -27,6 +27,7 @@ from storage.administration.import_lease import LEASE_COLLECTION, STAGING_PREFIX
 from storage.cache.cache import NAMED
 from storage.changes.events import ChangeCursor, ChangePosition
 from storage.embedded.replica_set import HOST
+from storage.errors import UnavailableCause
 from storage.mongo.tasks import run_in_background
 from storage.mongo.topology import APPLICATION
 from storage.setup.database import open_database
@@ -65,7 +66,10 @@ _PROCESS = """mutation ($plan: String, $asset: ID, $map: ID!) {
 }"""
 _RECONNECT_SECONDS = 0.05
 _GRAPHQL = {"Accept": "application/graphql-response+json"}
-_RANDOM = re.compile(r"\b((?:aud|key)_[0-9a-f]+|[0-9a-f]{24,}|[A-Za-z0-9_-]{40,})")
+_RANDOM = re.compile(
+    r"\b(A[Q-Za-f][\w-]{21}|(?:aud|key)_[0-9a-f]+|[0-9a-f]{24,}|[A-Za-z0-9_-]{40,})"
+)
+"""Cursors, ids, digests, and keys."""
 
 
 Change = tuple[ChangePosition, str]
@@ -87,7 +91,7 @@ class Answer:
 
     @classmethod
     def of(cls, response: httpx.Response) -> "Answer":
-        """Read a response; a GraphQL operation of which a field has failed counts as 503 or 500."""
+        """Read a response; that of GraphQL has the status that REST gives to its errors."""
         is_json = "json" in response.headers.get("content-type", "") and response.content
         body = orjson.loads(response.content) if is_json else {}
         errors = body.get("errors", ()) if isinstance(body, dict) else ()
@@ -96,7 +100,9 @@ class Answer:
             codes.add(body["code"])
         status = response.status_code
         if codes and status == 200:
-            status = 500 if "SERVER_ERROR" in codes else 503
+            status = (
+                503 if codes <= {*UnavailableCause} else 500 if "SERVER_ERROR" in codes else 422
+            )
         has_retry_after = "retry-after" in response.headers or response.status_code == 200
         content = normalise(response.text)
         return cls(status, frozenset(codes), content, has_retry_after)
