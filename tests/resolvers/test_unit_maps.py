@@ -401,7 +401,7 @@ async def test_an_interrupted_import_of_a_newer_release_refuses_both_mutations(
         await database[LEASE_COLLECTION].update_one({"_id": LEASE_ID}, {"$set": newer})
     for document in write_mutations():
         [error] = (await post_graphql(operator, document))["errors"]
-        assert error["extensions"]["code"] == "REFUSED_DOCUMENT"
+        assert error["extensions"]["code"] == "IMPORT_RUNNING"
         assert "a newer release was interrupted while renaming" in error["message"]
 
 
