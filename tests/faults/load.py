@@ -249,7 +249,7 @@ class Client:
             error["extensions"]["code"] for error in result.get("errors", ())
         ):
             self.recorder.requests[-1] = replace(self.recorder.requests[-1], status=500)
-        return result["data"]
+        return None if "errors" in result else result["data"]
 
 
 Step = Callable[[Client], Coroutine[Any, Any, None]]
