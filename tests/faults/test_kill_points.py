@@ -28,7 +28,7 @@ def test_a_write_whose_worker_is_killed_is_done_or_not(
     points = [*kill_at_points(service, name, at_once=at_once)]
     assert [point.problems for point in points] == [[]] * len(points)
     commands = [point.command for point in points]
-    assert commands[-2:] == ["insert audit_log", "commitTransaction"]
+    assert commands[-2:] == ["insert audit_log in a transaction", "commitTransaction"]
 
 
 @pytest.mark.parametrize("fault", [Fault.HELD, Fault.REPLY_HELD])
