@@ -66,7 +66,7 @@ class GatewayState:
     record_cache: RecordCache | None
     """None if caching is off."""
     repairs: Mapping[str, int]
-    """What the database had lost, by what became of it."""
+    """The number of repairs of the database by their outcome, `created` or `failed`."""
 
     def read_metrics(self) -> Snapshot:
         """Return what is known of caches, MongoDB and processes, from any thread."""

@@ -168,7 +168,7 @@ INDEXES = {
 """The indexes of each collection, besides that of `_id`."""
 COLLECTIONS = {*(kind.name for kind in RECORD_TYPES), *PLAIN_COLLECTIONS, *INDEXES}
 Report: TypeAlias = Callable[[str, str], None]
-"""Is told the name of a collection and what it lacked."""
+"""A function that gets the name of a collection and what it lacked."""
 DROPPED = "records, indexes and options: it was dropped or renamed"
 
 

@@ -45,7 +45,7 @@ RECOVERY_SECONDS = 10.0
 """Within so many seconds of a death, the same write succeeds."""
 _WRITING = {"insert", "update", "delete", "findAndModify", "drop", "commitTransaction"}
 _BACKGROUND = {"update api_key_uses", "find imports", "aggregate"}
-"""What a gateway sends by itself, whether or not there are requests."""
+"""A gateway sends these by itself, whether or not there are requests."""
 _ENDPOINT = """query Own @endpoint(path: "/v1/x/own", summary: "own") { assets { data { id } } }"""
 _RANDOM = re.compile(r"(?<=_)[A-Za-z0-9_-]{10,}|[0-9a-f]{24,}|\d{4}-\d\d-\d\dT[\d:.+Z]+")
 """What differs in each run: ids of keys and files, and times."""
@@ -100,7 +100,7 @@ WRITES = {
 
 
 class Point(NamedTuple):
-    """What was found where a write was killed."""
+    """The outcome at one point where a worker was killed; it has no problem if all is right."""
 
     command: str
     seconds: float

@@ -26,7 +26,7 @@ from tests.faults.wire import LATE_SECONDS, Fault, Injection, Sent, Wire
 
 _POLL_SECONDS = 0.02
 SLACK_SECONDS = 5.0
-"""What others may wait for besides the fault, on a busy machine; else they wait a minute."""
+"""Other clients may wait this much longer than the fault lasts: the machine may be busy."""
 MAX_TRIES = 5
 LASTING_SECONDS = 3.0
 """How long commands go on to fail while there is no answer: imports have no deadline."""
@@ -148,7 +148,7 @@ class Matrix:
         self._recordings: dict[str, _Recording] = {}
         self._held: Held | None = None
         self._per_page = count(1000)
-        """Pages that nobody has read."""
+        """It gives page sizes that no request has had, so that no cache has the page."""
 
     async def list_cells(self, operation: Operation) -> list[Cell]:
         """Record an operation, and return the cells of its commands."""

@@ -75,7 +75,7 @@ class Request:
     """None without a response."""
     has_retry_after: bool = False
     code: str = ""
-    """Of an error 503."""
+    """It is the code of a 503."""
 
     @property
     def is_success(self) -> bool:

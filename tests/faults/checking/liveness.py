@@ -1,4 +1,4 @@
-"""How long a record could not be written."""
+"""Find records that could not be written for too long."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
