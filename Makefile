@@ -110,7 +110,7 @@ chaos: development ## Kill MongoDB and gateways KILLS times under load; fail if 
 	$(BIN)/python -m tests.faults --kills $(KILLS) --strict --write-docs
 
 fault-matrix: development ## Let each command to MongoDB fail in each way (ONLY=names with *, PROCESSES); fail if a promise is broken
-	$(BIN)/python -m tests.faults.matrix_run --processes $(PROCESSES) $(if $(ONLY),--only "$(ONLY)")
+	$(BIN)/python -m tests.faults.matrix_run --processes $(PROCESSES) $(if $(ONLY),--only "$(ONLY)",--write-docs)
 
 simulate: development ## Play random plans of clients and faults for SECONDS, from SEED on; fail likewise
 	$(BIN)/python -m tests.faults.simulation --seconds $(SECONDS) --seed $(SEED) --write-docs

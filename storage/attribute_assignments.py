@@ -178,13 +178,9 @@ async def _load_assigned(
     database: driver.Database, keys: Collection[str], session: driver.Session
 ) -> dict[str, str]:
     """Return the attribute of each assignment that exists, by `_id`."""
-    cursor = database[ASSIGNMENTS.name].find(
-        {"_id": {"$in": [*keys]}},
-        {"attribute_id": 1},
-        batch_size=len(keys) + 1,
-        session=session,
-    )
-    return {document["_id"]: document["attribute_id"] for document in await cursor.to_list(None)}
+    where, fields = {"_id": {"$in": [*keys]}}, {"attribute_id": 1}
+    found = database[ASSIGNMENTS.name].find(where, fields, session=session)
+    return {each["_id"]: each["attribute_id"] for each in await driver.read_all(found)}
 
 
 def _build_entry(
@@ -267,13 +263,9 @@ async def _check(
     """Check the assignments against the group and the visible units; with `is_single`, also that no
     unit gets two attributes. Raises InvalidAssignmentsError."""
     unit_ids = sorted({assignment.unit_id for assignment in assignments})
-    cursor = database[UNITS.name].find(
-        {"_id": {"$in": unit_ids}},
-        {"asset_id": 1},
-        batch_size=len(unit_ids) + 1,
-        session=session,
-    )
-    units = scope.keep_visible(UNITS, await cursor.to_list(None))
+    where, fields = {"_id": {"$in": unit_ids}}, {"asset_id": 1}
+    stored = database[UNITS.name].find(where, fields, session=session)
+    units = scope.keep_visible(UNITS, await driver.read_all(stored))
     asset_ids = {unit["_id"]: unit["asset_id"] for unit in units}
     await pause_if_due()
     found = _iter_violations(group, asset_ids, assignments, is_single)

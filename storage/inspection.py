@@ -319,7 +319,7 @@ async def _inspect_files(database: driver.Database) -> Finding:
 async def _list_file_uses(database: driver.Database) -> set[tuple[str, str, str]]:
     """Return the files that maps refer to, as ids of maps, fields and digests."""
     names = {field.rpartition(".")[2]: f"${field}" for field in MAP_FILE_FIELDS}
-    maps = await database[MAPS.name].find({}, names).to_list(None)
+    maps = await driver.read_all(database[MAPS.name].find({}, names))
     return {
         (unit_map["_id"], name, unit_map[name])
         for unit_map in maps

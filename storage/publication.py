@@ -234,7 +234,7 @@ async def _build_location_writes(
     Return also what they change, for the audit log.
     """
     where = {"unit_map_id": map_id, catalog.PROCESSED_FIELD: True}
-    documents = await database[catalog.LOCATIONS.name].find(where, session=session).to_list(None)
+    documents = await driver.read_all(database[catalog.LOCATIONS.name].find(where, session=session))
     live = {document["_id"]: catalog.LOCATIONS.fill_defaults(document) for document in documents}
     removed = live.keys() - {location.id for location in locations}
     inserted = {location.id for location in locations} - live.keys()

@@ -108,7 +108,7 @@ async def read_inputs(
     if is_own:
         sorts = await load_floor_sorts(database, unit_map.get("asset_id", ""), session)
     where = {"unit_map_id": map_id, catalog.PROCESSED_FIELD: {"$ne": True}}
-    locations = await database[catalog.LOCATIONS.name].find(where, session=session).to_list(None)
+    locations = await driver.read_all(database[catalog.LOCATIONS.name].find(where, session=session))
     return RoutingInputs(
         unit_map.get("source"),
         unit_map.get("feet_per_unit") if is_own else None,
@@ -122,8 +122,8 @@ async def load_floor_sorts(
 ) -> dict[str, int]:
     """Return `sort` of the floors of an asset."""
     where = {"asset_id": asset_id}
-    floors = (
-        await database[catalog.FLOORS.name].find(where, ["sort"], session=session).to_list(None)
+    floors = await driver.read_all(
+        database[catalog.FLOORS.name].find(where, ["sort"], session=session)
     )
     return {floor["_id"]: floor.get("sort", 0) for floor in floors}
 

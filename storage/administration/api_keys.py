@@ -314,7 +314,7 @@ async def list_api_keys(database: driver.Database) -> list[ApiKey]:
     """Return all keys with their last uses, oldest first."""
     keys = await list_keys(database, {}, "created_at")
     with driver.translate_errors():
-        uses = await database[USES_COLLECTION].find().to_list(None)
+        uses = await driver.read_all(database[USES_COLLECTION].find())
     last_used = {use["_id"]: use["at"].replace(tzinfo=UTC) for use in uses}
     return [msgspec.structs.replace(key, last_used_at=last_used.get(key.id)) for key in keys]
 
@@ -346,7 +346,7 @@ async def list_keys(
     """Return the keys that match a condition, without their last uses; all for `limit` 0."""
     with driver.translate_errors():
         found = database[KEYS_COLLECTION].find(where, sort=[(order_by, 1)], limit=limit)
-        return [_to_api_key(document) for document in await found.to_list(None)]
+        return [_to_api_key(document) for document in await driver.read_all(found)]
 
 
 async def find_last_use(database: driver.Database, key_id: str) -> datetime | None:

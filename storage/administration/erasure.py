@@ -62,7 +62,9 @@ async def plan_erasure(database: driver.Database, subject: Subject, id: str) -> 
         mentions = [
             f"{name}: {each['_id']}"
             for name in (ENDPOINTS_COLLECTION, DOCUMENTS_COLLECTION)
-            for each in await database[name].find({"$expr": is_in_text}, {"_id": 1}).to_list(None)
+            for each in await driver.read_all(
+                database[name].find({"$expr": is_in_text}, {"_id": 1})
+            )
         ]
     return Erasure(_build_changes(steps, counts), mentions)
 
@@ -81,7 +83,7 @@ async def erase_traces(database: driver.Database, subject: Subject, id: str) -> 
         for step in steps:
             collection = database[step.collection]
             found = collection.find(step.where, session=session, limit=MAX_ERASED)
-            if writes := [step.build_write(each) for each in await found.to_list(None)]:
+            if writes := [step.build_write(each) for each in await driver.read_all(found)]:
                 await collection.bulk_write(writes, session=session)
             counts.append(len(writes))
         changes = _build_changes(steps, counts)

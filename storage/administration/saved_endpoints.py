@@ -95,7 +95,7 @@ async def list_endpoints(
     left_out = None if with_contracts else {_CONTRACT: False}
     with driver.translate_errors():
         found = database[ENDPOINTS_COLLECTION].find(where, left_out, sort=[("_id", 1)])
-        return msgspec.convert(await found.to_list(None), list[SavedEndpoint])
+        return msgspec.convert(await driver.read_all(found), list[SavedEndpoint])
 
 
 async def find_endpoint(database: driver.Database, name: str) -> SavedEndpoint | None:
@@ -112,7 +112,7 @@ async def _read_endpoints(
         **dict.fromkeys(SavedEndpoint.__struct_fields__, True),
         _CONTRACT: {"$cond": [is_named, f"${_CONTRACT}", ""]},
     }
-    stored = await database[ENDPOINTS_COLLECTION].find({}, fields, session=session).to_list(None)
+    stored = await driver.read_all(database[ENDPOINTS_COLLECTION].find({}, fields, session=session))
     return {each.name: each for each in msgspec.convert(stored, list[SavedEndpoint])}
 
 

@@ -55,7 +55,7 @@ async def register_documents(
     async def register(session: driver.Session) -> tuple[Registration, AuditEntry]:
         collection = database[DOCUMENTS_COLLECTION]
         ids = [id for document in wanted.values() for id in document.ids]
-        found = await collection.find({"ids": {"$in": ids}}, session=session).to_list(None)
+        found = await driver.read_all(collection.find({"ids": {"$in": ids}}, session=session))
         stored = {each.sha256: each for each in msgspec.convert(found, list[TrustedDocument])}
         _check_ids(stored, wanted)
         added = [wanted[key] for key in wanted.keys() - stored.keys()]
@@ -118,7 +118,7 @@ async def remove_documents(database: driver.Database, ids: Sequence[str] | None)
 async def list_documents(database: driver.Database) -> list[TrustedDocument]:
     """Return all documents, by the names of their operations. Raises UnavailableError."""
     with driver.translate_errors():
-        stored = await database[DOCUMENTS_COLLECTION].find().to_list(None)
+        stored = await driver.read_all(database[DOCUMENTS_COLLECTION].find())
     found = msgspec.convert(stored, list[TrustedDocument])
     return sorted(found, key=lambda each: (each.operations, each.sha256))
 

@@ -436,10 +436,8 @@ class _RestoreRun:
     async def commit(self, manifest: Manifest, before: dict[str, int], name: str) -> RestoreSummary:
         """Commit the restore, with its record in the staged audit log."""
         regained = await self._list_regained_keys()
-        assets = (
-            await self._staged[ASSETS.name]
-            .find({}, ["_id"], limit=audit.MAX_LISTED_IDS)
-            .to_list(None)
+        assets = await driver.read_all(
+            self._staged[ASSETS.name].find({}, ["_id"], limit=audit.MAX_LISTED_IDS)
         )
         entry = audit.AuditEntry(
             "catalog.restored",

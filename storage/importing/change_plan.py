@@ -487,7 +487,7 @@ class StaleNetworks:
         if self._maps is None:
             where = {catalog.NETWORK_FIELD: {"$type": "string"}}
             fields = (*ROUTING_FIELDS, f"{catalog.REPORT_FIELD}.levels.level_id")
-            found = await self._database[catalog.MAPS.name].find(where, fields).to_list(None)
+            found = await driver.read_all(self._database[catalog.MAPS.name].find(where, fields))
             self._maps = {unit_map["_id"]: unit_map for unit_map in found}
         return self._maps
 

@@ -281,7 +281,7 @@ class ImportRun:
         if not any(map(to_spreadsheet, bundles)):
             return []
         found = self.database[catalog.ATTRIBUTE_GROUPS.name].find({})
-        return [document async for document in found]
+        return await driver.read_all(found)
 
     async def stage_removals(self, request: change_plan.ChangeRequest) -> None:
         """Stage what is removed, and what depends on it. Raises BundleError."""

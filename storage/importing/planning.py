@@ -282,7 +282,7 @@ class OwnerCache:
             projection = dict.fromkeys({"_id", *self._fields.projected}, 1)
             removed = await self.find_removed(self.kind.name, rest)
             live = self.database[self.kind.name].find({"_id": {"$in": rest}}, projection)
-            for document in await live.to_list(None):
+            for document in await driver.read_all(live):
                 if (key := document["_id"]) not in removed:
                     given = documents.get(key, {})
                     drop_kept_fields(given, given.get(KEPT_FIELD, ()))
@@ -484,7 +484,7 @@ class ChangePlanner:
         keys = [document["_id"] for document in documents]
         projection = dict.fromkeys(kind.stored_fields, 1)
         collection = self.database[kind.name]
-        live = await collection.find({"_id": {"$in": keys}}, projection).to_list(None)
+        live = await driver.read_all(collection.find({"_id": {"$in": keys}}, projection))
         return {document["_id"]: kind.fill_defaults(document) for document in live}
 
     def _plan_changes(

@@ -247,7 +247,7 @@ class Removals:
             return set()
         where = {"_id": {"$in": sorted(keys)}}
         found = self.collection_of(kind_name).find(where, {"_id": 1})
-        return {document["_id"] async for document in found}
+        return {document["_id"] for document in await driver.read_all(found)}
 
     async def iter_changes(self, kind: RecordType[Any]) -> AsyncIterator[list[Change]]:
         """Yield what is removed of a kind, then what loses a reference."""
@@ -263,7 +263,7 @@ class Removals:
 
     async def _load(self, kind: RecordType[Any], keys: list[str]) -> list[Document]:
         where = {"_id": {"$in": keys}}
-        found = await self.database[kind.name].find(where, sort=[("_id", 1)]).to_list(None)
+        found = await driver.read_all(self.database[kind.name].find(where, sort=[("_id", 1)]))
         return [kind.fill_defaults(document) for document in found]
 
     def iter_removed(self, kind: RecordType[Any]) -> AsyncIterator[list[Document]]:
@@ -354,7 +354,7 @@ async def _remove(
         "key": {"$in": [*names.values()]},
         "removed_at": {"$gte": lease.committed_at},
     }
-    found = await database[TOMBSTONES.name].find(where, ["key"]).to_list(None)
+    found = await driver.read_all(database[TOMBSTONES.name].find(where, ["key"]))
     listed = {document["key"] for document in found}
     tombstones = [
         build_tombstone(kind, each[VALUES_FIELD], each["asset_id"], removed_at)
@@ -560,7 +560,7 @@ async def find_named(
     wanted = [key for values in values_by_text.values() for key in get_stored_keys(kind, values)]
     for start in range(0, len(wanted), _BATCH_KEYS):
         where = {"_id": {"$in": wanted[start : start + _BATCH_KEYS]}}
-        documents = await database[kind.name].find(where).to_list(None)
+        documents = await driver.read_all(database[kind.name].find(where))
         found |= {format_key(get_key_values(kind, each)): each for each in documents}
     for text, values in values_by_text.items():
         if format_key(values) not in found:

@@ -98,7 +98,7 @@ class Staging:
                 KEY_FIELD: {"$in": list({document[KEY_FIELD] for document in batch})},
                 "_id": {"$lte": batch[-1]["_id"]},
             }
-            found = await collection.find(where, fields).sort("_id", -1).to_list(None)
+            found = await driver.read_all(collection.find(where, fields).sort("_id", -1))
             first = {document[KEY_FIELD]: document for document in found}
             repeated = []
             for document in batch:
@@ -153,13 +153,14 @@ class Staging:
         """Return these fields of the staged members with these keys, with the key as `_id`."""
         projection = dict.fromkeys({KEY_FIELD, *fields}, 1)
         staged = self.collection_of(kind_name).find({KEY_FIELD: {"$in": keys}}, projection)
-        return [{**document, "_id": document[KEY_FIELD]} async for document in staged]
+        return [{**each, "_id": each[KEY_FIELD]} for each in await driver.read_all(staged)]
 
     async def find_floors(self, asset_ids: Collection[str]) -> list[Document]:
         """Return the ids of the staged floors of assets, each with its `asset_id`."""
         where = {"asset_id": {"$in": [*asset_ids]}}
         staged = self.collection_of(FLOORS.name).find(where, [KEY_FIELD, "asset_id"])
-        return [{"_id": each[KEY_FIELD], "asset_id": each["asset_id"]} async for each in staged]
+        found = await driver.read_all(staged)
+        return [{"_id": each[KEY_FIELD], "asset_id": each["asset_id"]} for each in found]
 
     async def has_key_within(self, kind_name: str, key: str) -> bool:
         """Return whether a member is staged whose first key fields are those of `key`."""

@@ -198,7 +198,7 @@ class BundleValidator:
         """Find assets to mirror that are neither in the bundle nor in the catalog."""
         ids = sorted(self.asset_ids or ())
         where = {"_id": {"$in": ids}}
-        found = await self.database[catalog.ASSETS.name].find(where, ["_id"]).to_list(None)
+        found = await driver.read_all(self.database[catalog.ASSETS.name].find(where, ["_id"]))
         found += await self.staging.find_members(catalog.ASSETS.name, ids, set())
         for asset_id in sorted({*ids} - {document["_id"] for document in found}):
             if not self.violations.rejected.may_include(catalog.ASSETS.name, asset_id):
@@ -326,7 +326,7 @@ class BundleValidator:
     async def _find_floor_ids(self, asset_ids: Collection[str]) -> dict[str, set[str]]:
         """Return by asset the floors that it has after the import."""
         where = {"asset_id": {"$in": [*asset_ids]}}
-        live = await self.database[catalog.FLOORS.name].find(where, ["asset_id"]).to_list(None)
+        live = await driver.read_all(self.database[catalog.FLOORS.name].find(where, ["asset_id"]))
         removed = await self.find_removed(catalog.FLOORS.name, [floor["_id"] for floor in live])
         kept = (floor for floor in live if floor["_id"] not in removed)
         floor_ids = defaultdict(set)

@@ -24,7 +24,7 @@ from pymongo.read_concern import ReadConcern
 
 from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import topology
-from storage.mongo.protocols import Collection, Database, DatabaseFront, Pipeline, Session
+from storage.mongo.protocols import Collection, Cursor, Database, DatabaseFront, Pipeline, Session
 from storage.mongo.spans import Command, Span, describe_error, format_server
 from storage.mongo.unavailable import TIMEOUT_SECONDS, get_operation
 from storage.records.kinds import Document
@@ -85,9 +85,9 @@ async def find_documents(
         return documents
     await _kill_cursor(database, collection, cursor, session)
     found = (await _open(database, collection, session)).find(
-        where, projection, skip=skip, limit=limit, batch_size=limit, session=session
+        where, projection, skip=skip, limit=limit, session=session
     )
-    return await (found.sort([*sort.items()]) if sort else found).to_list(None)
+    return await read_all(found.sort([*sort.items()]) if sort else found)
 
 
 async def aggregate_documents(
@@ -102,8 +102,17 @@ async def aggregate_documents(
         return documents
     await _kill_cursor(database, collection, cursor, session)
     opened = await _open(database, collection, session)
-    found = opened.aggregate(pipeline, session=session)
-    return await (found if hasattr(found, "to_list") else await found).to_list(None)
+    found: Any = opened.aggregate(pipeline, session=session)
+    return await read_all(found if hasattr(found, "to_list") else await found)
+
+
+async def read_all(cursor: Cursor) -> list[Document]:
+    """Return all documents of a cursor, with one command up to 16 MB.
+
+    MongoDB's first reply would have 101 documents, and keep the cursor open for ten minutes if that
+    reply or a later one is lost.
+    """
+    return await cursor.batch_size(NO_LIMIT).to_list(None)
 
 
 async def _kill_cursor(

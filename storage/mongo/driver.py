@@ -32,6 +32,7 @@ from storage.mongo.consistent_reads import NO_LIMIT as NO_LIMIT
 from storage.mongo.consistent_reads import ReadConnections
 from storage.mongo.consistent_reads import aggregate_documents as aggregate_documents
 from storage.mongo.consistent_reads import find_documents as find_documents
+from storage.mongo.consistent_reads import read_all as read_all
 from storage.mongo.protocols import Client as Client
 from storage.mongo.protocols import Collection as Collection
 from storage.mongo.protocols import Database as Database
@@ -414,9 +415,8 @@ async def iter_batches(
             projection,
             session=session,
             limit=BATCH_DOCUMENTS,
-            batch_size=BATCH_DOCUMENTS,
         )
-        batch = await cursor.sort(order_by, 1).to_list(None)
+        batch = await read_all(cursor.sort(order_by, 1))
         is_full = len(batch) == BATCH_DOCUMENTS
         if is_full:
             conditions = [{order_by: {"$gt": batch[-1][order_by]}}, *([where] if where else [])]

@@ -106,7 +106,7 @@ async def list_whole_files(database: driver.Database) -> set[str]:
 
 async def _list_chunk_ids(database: driver.Database) -> list[str]:
     # The hint makes this a scan of the index alone: the chunks themselves are large.
-    chunks = await database[COLLECTION].find({}, {"_id": 1}).hint([("_id", 1)]).to_list(None)
+    chunks = await driver.read_all(database[COLLECTION].find({}, {"_id": 1}).hint([("_id", 1)]))
     return [chunk["_id"] for chunk in chunks]
 
 

@@ -21,7 +21,7 @@ from storage.changes.events import ChangeCursor
 from storage.errors import UnavailableCause
 from storage.mongo.tasks import cancel_and_wait
 from tests.faults.operations import Operation
-from tests.faults.service import ENDED_SECONDS, UNIT, Answer, Held, Service, State
+from tests.faults.service import ENDED_SECONDS, UNIT, Answer, Held, ServiceHere, State, describe
 from tests.faults.wire import LATE_SECONDS, Fault, Injection, Sent, Wire
 
 _POLL_SECONDS = 0.02
@@ -141,7 +141,7 @@ class _Recording:
 class Matrix:
     """The cells of one service."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServiceHere) -> None:
         self.service = service
         self._own_work: Counter[str] = Counter()
         """The commands that the gateway sends without a request."""
@@ -310,7 +310,7 @@ class Matrix:
         if state == after or (state == before and not answer.is_success):
             return []
         told = "done" if answer.is_success else answer.status
-        return [f"answered {told}, it has written {_describe(state, after)}"]
+        return [f"answered {told}, it has written {describe(state, after)}"]
 
     async def _wait_for_imports(self) -> None:
         leases = self.service.database[LEASE_COLLECTION]
@@ -336,7 +336,7 @@ class Matrix:
         await self._wait_for_imports()
         state = await asyncio.to_thread(self.service.read_state)
         if state not in recording.states[1:]:
-            problems.append(f"sent again, it has written {_describe(state, recording.states[1])}")
+            problems.append(f"sent again, it has written {describe(state, recording.states[1])}")
         return problems
 
     async def _compare_reads(self) -> list[str]:
@@ -363,6 +363,7 @@ class Matrix:
         end = time.monotonic() + ENDED_SECONDS
         while left := self.service.look().find_left(self._held):
             if time.monotonic() > end:
+                self._held = None  # what is left is of this cell only
                 return [f"still open: {each}" for each in left]
             await asyncio.sleep(_POLL_SECONDS)
         return []
@@ -408,13 +409,3 @@ def _judge_answer(answer: Answer, expected: Answer, way: Way) -> list[str]:
 
 def _show(answer: Answer) -> str:
     return f"{answer.status} {' '.join(sorted(answer.codes))} {answer.content[:200]}".strip()
-
-
-def _describe(state: State, expected: State) -> str:
-    """Return which documents of a state are not as expected."""
-    lines = []
-    for name in sorted(state.keys() | expected.keys()):
-        now, then = Counter(state.get(name, ())), Counter(expected.get(name, ()))
-        lines += [f"+ {name} {each[:150]}" for each in (now - then).elements()]
-        lines += [f"- {name} {each[:150]}" for each in (then - now).elements()]
-    return "; ".join(lines[:6])

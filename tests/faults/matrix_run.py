@@ -9,6 +9,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from multiprocessing import get_context
 from multiprocessing.queues import Queue
@@ -17,15 +18,16 @@ from tempfile import TemporaryDirectory
 
 import click
 import httpx
-from rich.console import Console
 
-from bench.report import ReportTable
+from bench.report import ReportTable, rewrite_section
+from tests.faults.__main__ import PAGE
 from tests.faults.matrix import WAYS, Cell, Matrix, Verdict
 from tests.faults.operations import list_operations
-from tests.faults.service import DEADLINE_SECONDS, run_service
+from tests.faults.service import DEADLINE_SECONDS, run_service_here
 from tests.faults.wire import Fault, Wire
 from tests.storage.mongo.replica_set_of_three import run_primary
 
+REPRODUCE = "#how-a-cell-is-reproduced"
 QUICK_SHARE = 10
 """One cell of so many is in the test suite."""
 MEMORY = Path("/dev/shm")
@@ -58,7 +60,9 @@ async def open_matrix(
         Wire(member).run() as wire,
         Wire(member).run() as command_wire,
     ):
-        async with run_service(member, wire, command_wire, directory, deadline_seconds) as service:
+        async with run_service_here(
+            *(member, wire, command_wire, directory, deadline_seconds)
+        ) as service:
             yield Matrix(service)
 
 
@@ -125,7 +129,7 @@ def run_shares(patterns: Sequence[str], directory: Path, shares: int) -> Iterato
 
 
 def build_table(verdicts: Sequence[Verdict]) -> ReportTable:
-    """Return the table of operations by ways, with the number of commands that failed."""
+    """Return the table of the page: operations by ways, with the number of commands that failed."""
     tried: dict[str, Counter[str]] = defaultdict(Counter)
     broken: dict[str, Counter[str]] = defaultdict(Counter)
     for verdict in verdicts:
@@ -139,7 +143,8 @@ def build_table(verdicts: Sequence[Verdict]) -> ReportTable:
         number, bad = tried[operation][way], broken[operation][way]
         if not number:
             return "–"
-        return f"{bad} of {number} broken" if bad else str(number)
+        text = f"**{bad} of {number} broken**" if bad else str(number)
+        return f'[{text}]({REPRODUCE} "ONLY={operation}/{way}/*")'
 
     rows = [(operation, *(show(operation, way) for way in names)) for operation in tried]
     totals = [sum(counts[way] for counts in tried.values()) for way in names]
@@ -149,7 +154,8 @@ def build_table(verdicts: Sequence[Verdict]) -> ReportTable:
 @click.command()
 @click.option("--only", multiple=True, help="Only cells with such names; * stands for anything.")
 @click.option("--processes", type=click.IntRange(1), default=3, show_default=True)
-def main(only: tuple[str, ...], processes: int) -> None:
+@click.option("--write-docs", is_flag=True, help="Write the table into docs/reliability.md.")
+def main(only: tuple[str, ...], processes: int, write_docs: bool) -> None:
     """Let each command of each operation fail in each way; fail if a promise is broken."""
     began, verdicts = time.monotonic(), list[Verdict]()
     with TemporaryDirectory(
@@ -172,7 +178,9 @@ def main(only: tuple[str, ...], processes: int) -> None:
         f" the same, {answers['503']:,} times it was answered 503; {minutes:.0f} minutes."
     )
     click.echo(summary)
-    Console().print(build_table(verdicts).to_rich_table())
+    if write_docs:
+        rewrite_section(PAGE, "fault-matrix", build_table(verdicts).to_markdown())
+        rewrite_section(PAGE, "fault-matrix-run", f"{datetime.now(UTC):%Y-%m-%d}: {summary}")
     sys.exit(bool(broken))
 
 

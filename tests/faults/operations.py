@@ -3,7 +3,7 @@
 import asyncio
 import json
 import subprocess
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from tests.gateway.floorgate_process import COMMAND, environment, storage_option
 from tests.rest.openapi.recorded_examples import described_requests
 from tests.waiting import TIMEOUT_SECONDS
 
-Send = Callable[[Service], Awaitable[Answer]]
+Send = Callable[[Service], Coroutine[Any, Any, Answer]]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ _INPUTS: dict[str, dict[str, Any]] = {
         "assignments": [_to_input(_assignment("one-bedroom"))],
     },
     "importCatalog": {"bundle": _BUNDLE},
-    "removeRecords": {"kind": "units", "ids": [_UNIT]},
+    "removeRecords": {"kind": "attribute_groups", "ids": ["views-and-features"]},
     "createApiKey": {"name": "new", "assetIds": [DEMO_ASSET]},
     "updateApiKey": {"name": "another"},
     "rotateApiKey": {},
@@ -77,11 +77,16 @@ _INPUTS: dict[str, dict[str, Any]] = {
 _UNITS = "{ assets { data { id floors { data { name } } } } units(perPage: 20) { data { name } } }"
 
 
-def list_operations() -> Iterator[Operation]:
-    """Yield all operations. An import by the command line sends the commands of `importCatalog`."""
+def list_mutations() -> Iterator[Operation]:
+    """Yield each kind of write that a gateway serves."""
     yield from map(_mutation, _INPUTS)
     yield Operation("saveEndpoints", _save_endpoint)
     yield Operation("removeEndpoints", _remove_endpoint)
+
+
+def list_operations() -> Iterator[Operation]:
+    """Yield all operations. An import by the command line sends the commands of `importCatalog`."""
+    yield from list_mutations()
     for request in described_requests():
         yield _endpoint(request)
     yield Operation("GraphQL query", lambda service: service.query(_UNITS))
@@ -143,7 +148,7 @@ def _command(name: str) -> Operation:
         file = service.directory / (ARCHIVE if name == "restore" else "new.archive")
         if name == "backup":
             file.unlink(missing_ok=True)
-        storage = storage_options(service.command_wire.url, DATABASE, service.directory)
+        storage = storage_options(service.command_url, DATABASE, service.directory)
         arguments = [name, str(file), *(["--yes"] if name == "restore" else []), *storage]
         process = await asyncio.create_subprocess_exec(
             *COMMAND,

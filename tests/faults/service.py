@@ -29,14 +29,13 @@ from storage.changes.events import ChangeCursor, ChangePosition
 from storage.embedded.replica_set import HOST
 from storage.errors import UnavailableCause
 from storage.mongo.tasks import run_in_background
-from storage.mongo.topology import APPLICATION
 from storage.setup.database import open_database
 from tests.databases import Documents
 from tests.faults.killed_commands import MAP, OLD
 from tests.faults.wire import Wire
 from tests.fixtures import ALL_FLAGS, UNSTABLE, make_key
 from tests.gateway.floorgate_process import floorgate, serve_here, storage_options
-from tests.storage.mongo.replica_set_of_three import Member
+from tests.storage.mongo.replica_set_of_three import Member, list_transactions
 
 DATABASE = "floorgate"
 ARCHIVE = "before.archive"
@@ -119,26 +118,25 @@ def normalise(text: str) -> str:
     return _RANDOM.sub("<random>", re.sub(r'"\$?(?:date|binary)": ?[^,}]+', '"<value>"', text))
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Service:
-    """A gateway whose commands go through `wire`, and one without caches that tells the truth."""
+    """A gateway whose commands go through `wire`, on a database that can be put back."""
 
     member: Member
     wire: Wire
-    command_wire: Wire
-    """In front of the same MongoDB, for the command line."""
     directory: Path
-    gateway: Gateway
     client: httpx.AsyncClient
     truth: httpx.AsyncClient
+    """Of another gateway, without caches and faults, where there is one."""
     mongo: MongoClient[dict[str, Any]]
-    follower: "Follower"
     documents: Documents = field(default_factory=dict)
     """What the database has before each operation."""
     spare_key: str = ""
     """The id of a key that operations change."""
     cursor: str = ""
     """The cursor before the operation."""
+    command_url: str = ""
+    """The MongoDB of commands on the command line."""
 
     @property
     def database(self) -> Any:
@@ -157,33 +155,7 @@ class Service:
             if "errors" in result:
                 raise AssertionError(f"the service cannot be prepared: {result['errors']}")
         self.spare_key = result["data"]["createApiKey"]["apiKey"]["id"]
-        where = {"group_id": "views-and-features", "asset_id": DEMO_ASSET, "unit_id": UNIT}
-        more = {**where, "attribute_id": "views-and-features-balcony"}
-        await self.write_elsewhere(more)
-        storage = storage_options(self.member.connect_url(), DATABASE, self.directory)
-        done = await asyncio.to_thread(floorgate, "backup", self.directory / ARCHIVE, *storage)
-        assert not done.returncode, done.stderr
-        path = "/v1/units/attribute-groups/views-and-features/assignments/remove"
-        (await self.truth.post(path, json={"data": [more]})).raise_for_status()
         self.documents = self.find_changed()
-
-    async def read_cursor(self) -> str:
-        """Return the cursor after all changes so far."""
-        cursor: str = (await self.truth.get("/v1/changes")).json()["cursor"]
-        return cursor
-
-    async def list_changes(self, client: httpx.AsyncClient, after: str) -> list[Change]:
-        """Return all changes after a cursor, as one of both gateways lists them."""
-        found, has_more = list[Change](), True
-        while has_more:
-            response = await client.get("/v1/changes", params={"after": after, "limit": 1000})
-            if response.status_code == 503:  # the feed may still be away, for a moment
-                await asyncio.sleep(_RECONNECT_SECONDS)
-                continue
-            page = response.raise_for_status().json()
-            found += map(read_change, page["data"])
-            after, has_more = page["cursor"], page["has_more"]
-        return found
 
     async def request(
         self, method: str, path: str, content: bytes | None = None, kind: str = ""
@@ -197,21 +169,6 @@ class Service:
         """Send a GraphQL operation."""
         body = {"query": text, "variables": variables}
         return Answer.of(await self.client.post("/graphql", json=body, headers=_GRAPHQL))
-
-    def get_wire(self, is_command: bool) -> Wire:
-        """Return the proxy in front of MongoDB that a gateway or a command has."""
-        return self.command_wire if is_command else self.wire
-
-    def clear_faults(self) -> None:
-        """Let all commands pass again."""
-        for each in (self.wire, self.command_wire):
-            each.clear()
-
-    async def write_unchanged(self) -> Answer:
-        """Assign what another unit has already: a transaction that changes nothing."""
-        path = f"/v1/units/attribute-groups/{_UNCHANGED['group_id']}/assignments"
-        content = orjson.dumps({"data": [_UNCHANGED]})
-        return await self.request("PUT", path, content, "application/json")
 
     async def ask_truth(self, path: str) -> Answer:
         """Return what the gateway without caches answers."""
@@ -246,24 +203,75 @@ class Service:
 
     def restore(self) -> None:
         """Put back what operations have changed."""
-        for name in self.find_changed():
-            self.database[name].delete_many({})
-            if documents := self.documents.get(name):
-                self.database[name].insert_many(documents)
+        for name, documents in self.find_changed().items():
+            then = {each["_id"]: each for each in self.documents.get(name, ())}
+            now = {each["_id"]: each for each in documents}
+            changed = [key for key in now if now[key] != then.get(key)]
+            self.database[name].delete_many({"_id": {"$in": changed}})
+            if missing := [then[key] for key in then if then[key] != now.get(key)]:
+                self.database[name].insert_many(missing)
+
+
+@dataclass(kw_only=True)
+class ServiceHere(Service):
+    """Its gateway runs in this process, and what it holds can be looked at."""
+
+    command_wire: Wire
+    """In front of the same MongoDB, for the command line."""
+    gateway: Gateway
+    follower: "Follower"
+
+    async def prepare(self) -> None:
+        """Make a backup, too."""
+        await super().prepare()
+        where = {"group_id": "views-and-features", "asset_id": DEMO_ASSET, "unit_id": UNIT}
+        await self.write_elsewhere({**where, "attribute_id": "views-and-features-balcony"})
+        storage = storage_options(self.member.connect_url(), DATABASE, self.directory)
+        done = await asyncio.to_thread(floorgate, "backup", self.directory / ARCHIVE, *storage)
+        assert not done.returncode, done.stderr
+        self.restore()
+
+    async def read_cursor(self) -> str:
+        """Return the cursor after all changes so far."""
+        cursor: str = (await self.truth.get("/v1/changes")).json()["cursor"]
+        return cursor
+
+    async def list_changes(self, client: httpx.AsyncClient, after: str) -> list[Change]:
+        """Return all changes after a cursor, as one of both gateways lists them."""
+        found, has_more = list[Change](), True
+        while has_more:
+            response = await client.get("/v1/changes", params={"after": after, "limit": 1000})
+            if response.status_code == 503:  # the feed may still be away, for a moment
+                await asyncio.sleep(_RECONNECT_SECONDS)
+                continue
+            page = response.raise_for_status().json()
+            found += map(read_change, page["data"])
+            after, has_more = page["cursor"], page["has_more"]
+        return found
+
+    def get_wire(self, is_command: bool) -> Wire:
+        """Return the proxy in front of MongoDB that a gateway or a command has."""
+        return self.command_wire if is_command else self.wire
+
+    def clear_faults(self) -> None:
+        """Let all commands pass again."""
+        for each in (self.wire, self.command_wire):
+            each.clear()
+
+    async def write_unchanged(self) -> Answer:
+        """Assign what another unit has already: a transaction that changes nothing."""
+        path = f"/v1/units/attribute-groups/{_UNCHANGED['group_id']}/assignments"
+        content = orjson.dumps({"data": [_UNCHANGED]})
+        return await self.request("PUT", path, content, "application/json")
 
     def look(self) -> "Held":
         """Return what the process and MongoDB hold for requests at this moment."""
         status = self.mongo.admin.command("serverStatus")["metrics"]["cursor"]["open"]
-        pipeline: list[dict[str, Any]] = [
-            {"$currentOp": {"allUsers": True, "idleSessions": True}},
-            {"$match": {"appName": APPLICATION, "transaction": {"$exists": True}}},
-        ]
-        transactions = [*self.mongo.admin.aggregate(pipeline)]
         lease = self.database[LEASE_COLLECTION].find_one({}) or {}
         state = self.gateway.state
         assert state is not None
         return Held(
-            transactions=len(transactions),
+            transactions=len(list_transactions(self.mongo)),
             cursors=status["total"],
             permits=self.gateway.admission.in_flight,
             streams=len(self.gateway.streams.subscriptions),
@@ -350,6 +358,16 @@ def read_change(change: Mapping[str, Any]) -> Change:
     return position, f"{change['kind']} {change['operation']}".lower()
 
 
+def describe(state: State, expected: State) -> str:
+    """Return which documents of a state are not as expected."""
+    lines = []
+    for name in sorted(state.keys() | expected.keys()):
+        now, then = Counter(state.get(name, ())), Counter(expected.get(name, ()))
+        lines += [f"+ {name} {each[:150]}" for each in (now - then).elements()]
+        lines += [f"- {name} {each[:150]}" for each in (then - now).elements()]
+    return "; ".join(lines[:6])
+
+
 def _name(task: "asyncio.Task[Any]") -> str:
     return getattr(task.get_coro(), "__qualname__", "") or ""
 
@@ -359,22 +377,28 @@ def _strip(collection: str, document: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in document.items() if not (is_named_by_time and k == "_id")}
 
 
+async def load_property(member: Member) -> dict[str, str]:
+    """Load the demo property; return the headers of a client that may do everything."""
+    settings = Settings(mongo_url=member.connect_url(), database=DATABASE)
+    async with open_database(settings.connection) as connection:
+        await load_demo_property(connection[DATABASE])
+        _, key = await make_key(connection[DATABASE], "full", permissions=PERMISSIONS)
+    return {**ALL_FLAGS, "API-Key": key, "Accept-Encoding": "identity"}
+
+
 @asynccontextmanager
-async def run_service(
+async def run_service_here(
     member: Member,
     wire: Wire,
     command_wire: Wire,
     directory: Path,
     deadline_seconds: int = DEADLINE_SECONDS,
-) -> AsyncIterator[Service]:
+) -> AsyncIterator[ServiceHere]:
     """Serve the demo property, and what operations need besides."""
     unlimited = partial(Settings, database=DATABASE, bad_key_limit=0, rate_limit=0)
     direct = unlimited(mongo_url=member.connect_url(), cache_mb=0)
     failing = unlimited(mongo_url=wire.url, request_seconds=deadline_seconds)
-    async with open_database(direct.connection) as connection:
-        await load_demo_property(connection[DATABASE])
-        _, key = await make_key(connection[DATABASE], "full", permissions=PERMISSIONS)
-    headers = {**ALL_FLAGS, "API-Key": key, "Accept-Encoding": "identity"}
+    headers = await load_property(member)
     async with AsyncExitStack() as held:
         clients = []
         # The named caches are those of the last one.
@@ -386,8 +410,17 @@ async def run_service(
         truth, client = clients
         follower = Follower(client)
         mongo = held.enter_context(member.connect())
-        service = Service(
-            *(member, wire, command_wire, directory, gateway, client, truth, mongo, follower)
+        service = ServiceHere(
+            member=member,
+            wire=wire,
+            directory=directory,
+            client=client,
+            truth=truth,
+            mongo=mongo,
+            command_url=command_wire.url,
+            command_wire=command_wire,
+            gateway=gateway,
+            follower=follower,
         )
         await service.prepare()
         await held.enter_async_context(run_in_background(follower.run(service.read_cursor)))

@@ -22,13 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("matrix")]
 NO_DEADLINE_SECONDS = 300
 """A busy machine breaks the short one; commands of these cells do not wait for it."""
 NAMES = [operation.name for operation in list_operations()]
-DONE_ONCE = ("removeRecords", "rotateApiKey", "removeEndpoints")
-"""Done again, these are an error: `make fault-matrix` alone tries them."""
-QUICK = [
-    each.name
-    for each in list_operations()
-    if not (each.is_command or each.is_work or each.name in DONE_ONCE)
-]
+QUICK = [each.name for each in list_operations() if not (each.is_command or each.is_work)]
 
 
 def test_every_endpoint_and_every_mutation_is_in_the_matrix() -> None:
@@ -82,7 +76,9 @@ async def test_a_transaction_that_is_not_ended_is_found(
     monkeypatch.setattr(topology, "_end", end_session)
     monkeypatch.setattr(topology, "LIST_IDLE", {"ping": 1})
     verdict = await try_one(own_matrix, "assignUnitAttributes/held/commitTransaction")
-    assert "still open: 1 transactions" in verdict.problems
+    # The request sent again may have left another one.
+    left = {f"still open: {number} transactions" for number in (1, 2)}
+    assert left & {*verdict.problems}
 
 
 async def test_a_cache_entry_that_survives_is_found(

@@ -98,7 +98,7 @@ WRITES = [Act(0, 0, "write", "block 0", value) for value in range(1, 9)]
         (
             forget_transactions,
             [Break(0, Fault.HELD, "commitTransaction"), *WRITES[:2]],
-            "block 0 could not be written for",
+            ("block 0 could not be written for", "transactions are open after 3 s"),
         ),
         (
             keep_entries,
@@ -118,7 +118,7 @@ def test_a_planted_fault_is_found(
     monkeypatch: pytest.MonkeyPatch,
     plant: Callable[[pytest.MonkeyPatch], None],
     plan: Plan,
-    sentence: str,
+    sentence: str | tuple[str, ...],
 ) -> None:
     plant(monkeypatch)
     violations = site.play(plan, HASTY).violations

@@ -3,6 +3,7 @@
 import itertools
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from bench.report import rewrite_section
+from bench.soak import ProcessSample, find_growth
 from tests.faults.__main__ import PAGE
 from tests.faults.checking.verdict import Verdict
 from tests.faults.simulation.plan import draw
@@ -18,6 +20,8 @@ from tests.faults.simulation.play import Bounds, open_site
 from tests.faults.simulation.running import try_seed, try_seeds
 
 COUNTED = ("seeds", "acts", "faults met", "restarts", "acknowledged", "unknown", "503")
+MIN_SAMPLES = 80
+"""Of a worker, from which on its memory is judged: imports and caches fill in the first ones."""
 MEMORY = Path("/dev/shm")
 """Where MongoDB's data is, if there is such a place: it waits for disks."""
 
@@ -47,6 +51,7 @@ def main(
 ) -> None:
     """Play random plans of clients and faults; fail if one breaks a promise."""
     total, began = Verdict(), time.monotonic()
+    samples = defaultdict[int, list[ProcessSample]](list)
     with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as directory:
         if only is not None:
             with open_site(Path(directory)) as site:
@@ -57,6 +62,8 @@ def main(
             outcomes = try_seeds(draw_seeds(seed, seconds), workers, directory, shrink_seconds)
         for outcome in outcomes:
             total.add(outcome.verdict)
+            if outcome.process:
+                samples[outcome.process[0]].append(outcome.process[1])
             if outcome.verdict.violations:
                 click.echo("\n".join(outcome.describe()))
     minutes = (time.monotonic() - began) / 60
@@ -64,10 +71,18 @@ def main(
     line = f"{minutes:.0f} minutes: {', '.join(f'{n} {name}' for name, n in counts.items())}."
     longest = total.maxima.get("unwritable", 0.0)
     line += f" No record was unwritable for longer than {longest:.1f} s."
+    if samples:
+        rss_mb = max(each.rss_mb for worker in samples.values() for each in worker)
+        descriptors = max(each.descriptors for worker in samples.values() for each in worker)
+        line += f" A worker, with its clients, had at most {rss_mb:.0f} MB and {descriptors}"
+        line += " descriptors open between plans."
     click.echo(line)
+    enough = [each for each in samples.values() if len(each) >= MIN_SAMPLES]
+    growth = [text for each in enough for text in find_growth("a worker", each)]
+    click.echo("\n".join(growth))
     if write_docs:
         rewrite_section(PAGE, "simulation", f"{datetime.now(UTC):%Y-%m-%d}, {line}")
-    sys.exit(bool(total.violations))
+    sys.exit(bool(total.violations or growth))
 
 
 if __name__ == "__main__":

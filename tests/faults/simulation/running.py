@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -11,6 +12,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import NamedTuple
 
+from bench.soak import ProcessSample, read_process
 from tests.faults.checking.verdict import Verdict, describe
 from tests.faults.simulation.plan import draw
 from tests.faults.simulation.play import Bounds, Site, open_site
@@ -27,6 +29,8 @@ class Outcome(NamedTuple):
     seed: int
     verdict: Verdict
     numbers: Sequence[int]
+    process: tuple[int, ProcessSample] | None = None
+    """The worker that has played it, and what that held afterwards."""
 
     def describe(self) -> Iterator[str]:
         """Say what failed, with the command that fails again."""
@@ -93,7 +97,8 @@ def open_worker(directory: str) -> None:
 
 def try_in_worker(seed: int, shrink_seconds: float) -> Outcome:
     """Try the plan of a seed in a worker."""
-    return try_seed(_sites[0], seed, range(len(draw(seed))), Bounds(), shrink_seconds)
+    outcome = try_seed(_sites[0], seed, range(len(draw(seed))), Bounds(), shrink_seconds)
+    return outcome._replace(process=(os.getpid(), read_process(os.getpid())))
 
 
 def try_seeds(

@@ -51,6 +51,22 @@ async def test_results_larger_than_one_reply_are_read_completely(database: Any) 
 
 
 @pytest.mark.parametrize("name", DRIVERS)
+async def test_a_whole_result_is_read_with_one_command(
+    mongo_url: str, fresh_database_name: str, name: DriverName
+) -> None:
+    """Were there a second one, a lost reply would leave a cursor open in MongoDB."""
+    told = list[str]()
+    client = driver.connect(mongo_url, name, 30, observe=lambda command: told.append(command.name))
+    things = client[fresh_database_name]["things"]
+    await things.insert_many([{"_id": number} for number in range(300)])
+    told.clear()
+    assert len(await driver.read_all(things.find({}).sort("_id", 1))) == 300
+    assert told == ["find things"]
+    await client.drop_database(fresh_database_name)
+    await driver.close(client)
+
+
+@pytest.mark.parametrize("name", DRIVERS)
 async def test_an_address_cannot_ask_for_reads_from_secondaries(
     anyio_backend: str, name: DriverName
 ) -> None:
