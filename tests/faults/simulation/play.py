@@ -50,7 +50,12 @@ from tests.faults.wire import Sent, Wire
 from tests.fixtures import World, create_world, open_database, run_following_gateway
 from tests.following.failover import KIND, EventStreamFollower, Follower, Poller
 from tests.gateway.server import served_application
-from tests.storage.mongo.replica_set_of_three import Member, list_transactions, run_primary
+from tests.storage.mongo.replica_set_of_three import (
+    Member,
+    list_cursors,
+    list_transactions,
+    run_primary,
+)
 
 REQUEST_SECONDS = 1
 IN_FLIGHT = 5
@@ -106,17 +111,6 @@ class Site:
             verdict = judge(runner.run(playing.play(plan)), bounds.request_seconds)
         verdict.counts.update(playing.counts)
         return verdict
-
-    def list_cursors(self) -> set[tuple[int, str]]:
-        """Return the cursors that are open and idle in this mongod: id, and what they are of."""
-        idle: list[dict[str, Any]] = [
-            {"$currentOp": {"allUsers": True, "idleCursors": True}},
-            {"$match": {"type": "idleCursor"}},
-        ]
-        return {
-            (found["cursor"]["cursorId"], str(found["cursor"]["originatingCommand"])[:100])
-            for found in self.mongo.admin.aggregate(idle)
-        }
 
 
 @contextmanager
@@ -187,7 +181,7 @@ class Playing:
         asyncio.get_running_loop().set_exception_handler(self._note_exception)
         logging.getLogger().addHandler(self._log)
         tasks, threads = asyncio.all_tasks(), {*threading.enumerate()}
-        cursors = self._site.list_cursors()
+        cursors = list_cursors(self._site.mongo)
         initial, *_ = read_stored(self._site.database)
         began = time.monotonic()
         try:
@@ -206,7 +200,7 @@ class Playing:
         names = {each.name for each in self._hits}
         if not self._restarted and not names & {"aggregate", "find", "getMore", "killCursors"}:
             await self._expect_none(
-                lambda: self._site.list_cursors() - cursors, "cursors are open in MongoDB"
+                lambda: list_cursors(self._site.mongo) - cursors, "cursors are open in MongoDB"
             )
         logging.getLogger().removeHandler(self._log)
         self._recorder.read_lists()

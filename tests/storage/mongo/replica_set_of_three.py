@@ -127,6 +127,18 @@ def list_transactions(client: MongoClient[dict[str, Any]]) -> set[tuple[bytes, i
     }
 
 
+def list_cursors(client: MongoClient[dict[str, Any]]) -> set[tuple[int, str]]:
+    """Return the cursors that are open and idle: id, and what they are of."""
+    query: list[dict[str, Any]] = [
+        {"$currentOp": {"allUsers": True, "idleCursors": True}},
+        {"$match": {"type": "idleCursor"}},
+    ]
+    return {
+        (each["cursor"]["cursorId"], str(each["cursor"]["originatingCommand"])[:100])
+        for each in client.admin.aggregate(query)
+    }
+
+
 @dataclass(frozen=True)
 class ReplicaSet:
     members: list[Member]
