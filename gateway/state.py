@@ -191,9 +191,8 @@ async def _create_what_is_lost(database: driver.Database, repairs: dict[str, int
         # At random: workers that have started together do not look together.
         await asyncio.sleep(random.uniform(0.5, 1) * PREPARATION_SECONDS)  # noqa: S311
         try:
-            with driver.allow_index_builds():
-                await check_writable(database)  # a restore replaces collections
-                await prepare_database(database, report)
+            await check_writable(database)  # a restore replaces collections
+            await prepare_database(database, report)
         except UnavailableError:
             pass  # requests say so
         except (StorageError, PyMongoError) as error:

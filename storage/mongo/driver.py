@@ -223,7 +223,7 @@ async def build_index(
 ) -> bool:
     """Build an index of many documents; return False if it has to be unique and is not."""
     try:
-        with allow_index_builds():
+        with _allow_index_builds():
             await collection.create_index(keys, unique=unique)
     except DuplicateKeyError:
         return False
@@ -237,12 +237,14 @@ async def create_indexes(database: Database, name: str, indexes: Sequence[IndexM
     """
     documents = [index.document for index in indexes]
     concern = {"w": "majority"}
-    reply = await database.command("createIndexes", name, indexes=documents, writeConcern=concern)
+    command = {"createIndexes": name, "indexes": documents, "writeConcern": concern}
+    with _allow_index_builds():
+        reply = await database.command(command)
     return int(reply.get("numIndexesAfter", 0) - reply.get("numIndexesBefore", 0))
 
 
-def allow_index_builds() -> AbstractContextManager[None]:
-    """Give commands time for many documents: the client's own limit is for one request."""
+def _allow_index_builds() -> AbstractContextManager[None]:
+    """Give a command time for many documents: the client's own limit is for one request."""
     return pymongo.timeout(_INDEX_BUILD_SECONDS)
 
 

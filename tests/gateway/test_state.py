@@ -240,6 +240,36 @@ async def test_a_restore_raises_no_alarm(
     assert preparation.texts == []
 
 
+@pytest.mark.slow
+async def test_a_start_waits_for_the_index_of_many_documents(
+    replica_set: ReplicaSet, database_name: str
+) -> None:
+    slow = {"blockConnection": True, "blockTimeMS": READ_MILLISECONDS}
+    settings = Settings(mongo_url=replica_set.url, database=database_name)
+    with failing(
+        replica_set.members[0], "createIndexes", namespace=f"{database_name}.units", **slow
+    ):
+        async with open_gateway_state(settings) as opened:
+            assert "floor_id_1__id_1" in await opened.store.database["units"].index_information()
+
+
+NO_REPLY = {"blockConnection": True, "blockTimeMS": 1000 * TIMEOUT_SECONDS}
+
+
+@pytest.mark.slow
+async def test_a_reply_that_is_held_does_not_keep_what_is_lost_from_being_created(
+    replica_set: ReplicaSet, database_name: str, preparation: LogLines
+) -> None:
+    settings = Settings(mongo_url=replica_set.url, database=database_name)
+    async with open_gateway_state(settings) as opened:
+        hold = {"failCommands": ["listCollections"], **NO_REPLY}
+        replica_set.members[0].command(
+            "configureFailPoint", "failCommand", mode={"times": 1}, data=hold
+        )
+        await opened.store.database["units"].drop_index("floor_id_1__id_1")
+        await until_counted(opened, "created")
+
+
 @pytest.mark.parametrize(("days", "kept"), [(2, ["day"]), (0, ["month", "day"])])
 async def test_audit_records_are_deleted_after_some_days(
     settings: Settings, days: int, kept: list[str]
