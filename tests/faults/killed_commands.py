@@ -6,10 +6,9 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import orjson
 
@@ -59,9 +58,6 @@ REBUILT = Plan(
     165.584,
 )
 """Its door is elsewhere, and it has another room."""
-_PROCESS = """mutation($map: ID!, $plan: String, $asset: ID, $scale: Float) {
-  processMap(input: { id: $map, plan: $plan, asset: $asset, feetPerUnit: $scale }) { report }
-}"""
 _MEASURED = {
     "data": {
         "sources": [{"id": f"{MAP}-room-1"}],
@@ -254,32 +250,6 @@ def kill_publishing_processing(deployment: Deployment) -> None:
             raise AssertionError(f"no processing was killed in its transaction while {state}")
 
 
-def kill_gateway_processing(deployment: Deployment) -> None:
-    """Kill a gateway while it processes a map for a client; the other one finishes it."""
-    gateway = deployment.gateways[0]
-    _process(deployment, OLD)
-    new = random.choice((LARGER, REBUILT))
-    began = time.monotonic()
-    _request_processing(gateway, OLD)
-    took = time.monotonic() - began
-    with ThreadPoolExecutor(1) as clients:
-        answer = clients.submit(_request_processing, gateway, new)
-        time.sleep(random.random() * took)
-        gateway.kill()
-        answer.exception()  # there may or may not have been one
-    deployment.await_no_import()
-    gateway.start()
-    gateway.wait_until_ready()
-    _check_distances(deployment, new)
-
-
-def _request_processing(gateway: GatewayProcess, plan: Plan) -> None:
-    variables = {"map": MAP, "plan": plan.svg, "asset": OTHER_ASSET, "scale": plan.scale}
-    answer = _post(gateway, "/graphql", {"query": _PROCESS, "variables": variables})
-    if "errors" in answer:
-        raise AssertionError(f"the map was not processed: {answer['errors']}")
-
-
 def _start_processing(deployment: Deployment, plan: Plan) -> Command:
     file = deployment.directory / "plan.svg"
     file.write_text(plan.svg)
@@ -327,17 +297,9 @@ def _is_of(plan: Plan, feet: float | None) -> bool:
 
 def _measure(gateway: GatewayProcess) -> float | None:
     """Return a distance in feet, or None if the map is not routable."""
-    data = _post(gateway, f"/v1/maps/{MAP}/distance-matrix", _MEASURED)["data"]
-    if data["distance_method"] != "pathfinding":
-        return None
-    distance: float = data["sources"][0]["targets"][0]["distance"]
-    return distance
-
-
-def _post(gateway: GatewayProcess, path: str, body: Any) -> dict[str, Any]:
     request = urllib.request.Request(
-        f"http://{HOST}:{gateway.port}{path}",
-        orjson.dumps(body),
+        f"http://{HOST}:{gateway.port}/v1/maps/{MAP}/distance-matrix",
+        orjson.dumps(_MEASURED),
         {
             "API-Key": gateway.key,
             "X-Forwarded-Proto": "https",
@@ -346,5 +308,8 @@ def _post(gateway: GatewayProcess, path: str, body: Any) -> dict[str, Any]:
         },
     )
     with urllib.request.urlopen(request, timeout=60) as response:
-        answer: dict[str, Any] = orjson.loads(response.read())
-        return answer
+        data = orjson.loads(response.read())["data"]
+    if data["distance_method"] != "pathfinding":
+        return None
+    distance: float = data["sources"][0]["targets"][0]["distance"]
+    return distance

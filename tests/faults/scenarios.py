@@ -12,7 +12,6 @@ from pymongo.errors import OperationFailure
 from storage.mongo.topology import APPLICATION
 from tests.faults.deployment import Deployment
 from tests.faults.killed_commands import (
-    kill_gateway_processing,
     kill_import,
     kill_mirror,
     kill_processing,
@@ -370,8 +369,6 @@ SCENARIOS = [
     Scenario("kill-processing", "`floorgate maps process` killed", kill_processing, 1),
     Scenario("kill-publishing-map", "`floorgate maps process` killed in its transactions",
              kill_publishing_processing, 2, with_importer=False),
-    Scenario("kill-gateway-map", "a gateway killed while it processes a map",
-             kill_gateway_processing, 1),
     Scenario("terminate", "a gateway terminated (SIGTERM)", terminate_gateway),
 ]
 # fmt: on
