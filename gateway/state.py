@@ -28,7 +28,7 @@ from storage.cache.cache import NAMED
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.record_cache import RecordCache, SavedEndpointCache, TrustedDocumentCache
 from storage.changes.hub import ChangeHub
-from storage.errors import StorageError, UnavailableError
+from storage.errors import StorageError, UnavailableCause, UnavailableError
 from storage.importing.import_bundles import finish_interrupted_import
 from storage.mongo import driver, files, topology
 from storage.mongo.driver import PyMongoError
@@ -191,11 +191,13 @@ async def _create_what_is_lost(database: driver.Database, repairs: dict[str, int
         # At random: workers that have started together do not look together.
         await asyncio.sleep(random.uniform(0.5, 1) * PREPARATION_SECONDS)  # noqa: S311
         try:
-            await check_writable(database)  # a restore replaces collections
-            await prepare_database(database, report)
-        except UnavailableError:
-            pass  # requests say so
+            with driver.translate_errors():
+                await check_writable(database)  # a restore replaces collections
+                await prepare_database(database, report)
         except (StorageError, PyMongoError) as error:
+            refused = UnavailableCause.DATABASE_REFUSED  # perhaps only of what prepares
+            if isinstance(error, UnavailableError) and error.cause is not refused:
+                continue  # requests say so
             repairs["failed"] += 1
             fields = {"reason": str(error)}
             _preparation_logger.error("cannot prepare the database", extra={"fields": fields})

@@ -18,16 +18,23 @@ from gateway.app import Gateway
 from gateway.errors import StartError
 from gateway.settings import Settings
 from gateway.state import GatewayState, open_state
-from storage.administration.import_lease import STAGING_PREFIX, ImportLease, check_writable
+from storage.administration.import_lease import (
+    LEASE_COLLECTION,
+    STAGING_PREFIX,
+    ImportLease,
+    check_writable,
+)
 from storage.cache.change_feed import is_unchanged_since
 from storage.cache.read_set import whole
 from storage.catalog import RECORD_TYPES, UNITS
 from storage.changes import hub
+from storage.errors import UnavailableCause, UnavailableError
 from storage.importing.import_bundles import COMMITTED
 from storage.mongo import raw_documents
 from storage.mongo.shared_memory import WriteCounter
 from storage.mongo.unavailable import DISK_FULL
 from storage.records.visibility import ALL_ASSETS
+from storage.setup.preparation import prepare_database
 from tests.databases import EACH_DRIVER
 from tests.fixtures import gateway_client, open_client, run_gateway
 from tests.gateway.cli.commands import floorgate, output_of
@@ -253,21 +260,72 @@ async def test_a_start_waits_for_the_index_of_many_documents(
             assert "floor_id_1__id_1" in await opened.store.database["units"].index_information()
 
 
-NO_REPLY = {"blockConnection": True, "blockTimeMS": 1000 * TIMEOUT_SECONDS}
-
-
 @pytest.mark.slow
-async def test_a_reply_that_is_held_does_not_keep_what_is_lost_from_being_created(
-    replica_set: ReplicaSet, database_name: str, preparation: LogLines
+async def test_looking_for_what_is_lost_does_not_wait_long_for_a_reply(
+    replica_set: ReplicaSet,
+    database_name: str,
+    preparation: LogLines,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    causes: list[UnavailableCause | None] = []
+
+    async def prepare(*given: Any) -> None:
+        try:
+            await prepare_database(*given)
+        except UnavailableError as error:
+            causes.append(error.cause)
+            raise
+        causes.append(None)
+
+    monkeypatch.setattr(state, "prepare_database", prepare)
+    settings = Settings(mongo_url=replica_set.url, database=database_name)
+    slow = {"blockConnection": True, "blockTimeMS": READ_MILLISECONDS}
+    async with open_gateway_state(settings) as opened:
+        with failing(replica_set.members[0], "listCollections", **slow):
+            looked = len(causes)
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                while len(causes) < looked + 2:  # the first may have had its reply before
+                    await asyncio.sleep(0.01)
+        assert causes[looked + 1] is UnavailableCause.DEADLINE_EXCEEDED
+        assert opened.repairs == {"created": 0, "failed": 0}
+
+
+@pytest.mark.parametrize("command", ["createIndexes", "find"])
+async def test_a_right_that_is_lost_is_said(
+    replica_set: ReplicaSet, database_name: str, preparation: LogLines, command: str
 ) -> None:
     settings = Settings(mongo_url=replica_set.url, database=database_name)
     async with open_gateway_state(settings) as opened:
-        hold = {"failCommands": ["listCollections"], **NO_REPLY}
-        replica_set.members[0].command(
-            "configureFailPoint", "failCommand", mode={"times": 1}, data=hold
-        )
-        await opened.store.database["units"].drop_index("floor_id_1__id_1")
-        await until_counted(opened, "created")
+        where = f"{database_name}.{LEASE_COLLECTION if command == 'find' else 'units'}"
+        with refused(replica_set.members[0], 13, command, namespace=where):
+            await until_counted(opened, "failed")
+    assert preparation.last()["message"] == "cannot prepare the database"
+
+
+@pytest.mark.parametrize("command", ["listCollections", "find"])
+async def test_an_outage_is_no_failed_repair(
+    replica_set: ReplicaSet,
+    database_name: str,
+    preparation: LogLines,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+) -> None:
+    looks: list[None] = []
+
+    async def check(database: Any) -> None:
+        looks.append(None)
+        await check_writable(database)
+
+    monkeypatch.setattr(state, "check_writable", check)
+    settings = Settings(mongo_url=replica_set.url, database=database_name)
+    async with open_gateway_state(settings) as opened:
+        with failing(replica_set.members[0], command, closeConnection=True):
+            looked = len(looks)
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                while len(looks) < looked + 4:  # the second has met the outage, and has ended
+                    await asyncio.sleep(0.01)
+            assert opened.repairs == {"created": 0, "failed": 0}
+    assert preparation.texts == []
 
 
 @pytest.mark.parametrize(("days", "kept"), [(2, ["day"]), (0, ["month", "day"])])
