@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_REFUSALS = {errors.UnavailableCause.DISK_FULL, errors.UnavailableCause.DATABASE_REFUSED}
 PRIMARY_PATIENCE_SECONDS = 30.0
 """An election takes some 12 seconds; the timeout of one operation may be far longer than this."""
 
@@ -82,9 +83,11 @@ def run_with_database(
                 try:
                     return await work(client[settings.database])
                 except errors.UnavailableError as error:
-                    if type(error) is errors.UnavailableError and not writes:
-                        error.add_note(_suggest(settings))  # the messages of others say what to do
-                    if not writes or isinstance(error, errors.DiskFullError):  # it refused to write
+                    if error.cause in _REFUSALS:
+                        raise
+                    if not writes:
+                        if type(error) is errors.UnavailableError:  # others say what to do
+                            error.add_note(_suggest(settings))
                         raise
                     raise _unknown_outcome(explain_loss(client, error), error) from error
         except BaseException as error:

@@ -127,6 +127,7 @@ MIN_WIRE_VERSION = 17
 DISK_FULL = "MongoDB has no room left on its disk: make room there, and try again"
 
 _logger = logging.getLogger("floorgate.mongodb")
+_logger.addHandler(logging.NullHandler())  # else a command would say it twice
 _AUTHENTICATION_FAILED = 18
 _NOT_AUTHORIZED = 13
 _OUT_OF_DISK_SPACE = 14031
@@ -214,9 +215,11 @@ class _ErrorTranslation(AbstractContextManager[None]):
             if is_disk_full(error):
                 raise DiskFullError(DISK_FULL) from error
             if cause := find_cause(error):
+                message = "MongoDB cannot be reached"
                 if cause is UnavailableCause.DATABASE_REFUSED:
-                    _logger.error("MongoDB refuses a command: %s", _shorten_refusal(error))
-                raise UnavailableError("MongoDB cannot be reached", cause) from error
+                    message = f"MongoDB refuses a command: {_shorten_refusal(error)}"
+                    _logger.error(message)
+                raise UnavailableError(message, cause) from error
 
 
 def find_cause(error: BaseException) -> UnavailableCause | None:
@@ -258,7 +261,7 @@ def _shorten_refusal(error: PyMongoError) -> str:
     """
     details = getattr(error, "details", None) or {}
     sentence, _, _ = str(details.get("errmsg", error)).partition(" to execute command")
-    return sentence
+    return sentence.rstrip(".")
 
 
 def _iter_codes(error: BaseException) -> Iterator[int | None]:

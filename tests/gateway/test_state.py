@@ -37,6 +37,7 @@ from storage.records.visibility import ALL_ASSETS
 from storage.setup.preparation import prepare_database
 from tests.databases import EACH_DRIVER
 from tests.fixtures import gateway_client, open_client, run_gateway
+from tests.gateway import floorgate_process
 from tests.gateway.cli.commands import floorgate, output_of
 from tests.gateway.floorgate_process import storage_options
 from tests.gateway.log_lines import LogLines, capture_log_lines
@@ -299,7 +300,9 @@ async def test_a_right_that_is_lost_is_said(
         where = f"{database_name}.{LEASE_COLLECTION if command == 'find' else 'units'}"
         with refused(replica_set.members[0], 13, command, namespace=where):
             await until_counted(opened, "failed")
-    assert preparation.last()["message"] == "cannot prepare the database"
+    line = preparation.last()
+    assert line["message"] == "cannot prepare the database"
+    assert line["reason"].startswith("MongoDB refuses a command: ")
 
 
 @pytest.mark.parametrize("command", ["listCollections", "find"])
@@ -445,6 +448,23 @@ def test_an_import_that_is_committed_says_so_and_is_finished_once_there_is_room(
     assert (failed.exit_code, failed.stdout) == (1, "")
     assert failed.stderr == f"Error: {DISK_FULL}; {COMMITTED}\n"
     assert [each["name"] for each in list_assets(storage)] == ["Lark"]
+
+
+@pytest.mark.parametrize(
+    ("command", "fails"),
+    [("keys list", "find"), ("keys create --name till --all-assets", "insert")],
+)
+def test_a_command_says_what_mongodb_refuses(
+    replica_set: ReplicaSet, storage: list[str], tmp_path: Path, command: str, fails: str
+) -> None:
+    """And not that it may have been made."""
+    assert floorgate("keys", "list", *storage).exit_code == 0  # it is prepared
+    with refused(replica_set.members[0], 13, fails, namespace=f"{tmp_path.name}.api_keys"):
+        failed = floorgate_process.floorgate(*command.split(), *storage)
+    reason = "Failing command via 'failCommand' failpoint"
+    assert failed.stderr == f"Error: MongoDB refuses a command: {reason}\n"
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert output_of(floorgate("keys", "list", "--json", *storage)) == []
 
 
 async def test_a_client_is_told_that_the_service_is_unavailable(
