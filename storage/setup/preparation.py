@@ -123,8 +123,7 @@ async def run_pending(database: Database, migrations: Sequence[Migration] = MIGR
 
     Raises MigrationRunningError, LeaseLostError, UnavailableError.
     """
-    state = await database[MIGRATIONS_COLLECTION].find_one({"_id": STATE_ID})
-    if state is not None and state.get("number", 0) >= migrations[-1].number:
+    if await _read_number(database) >= migrations[-1].number:
         return
     lease = Lease(database[MIGRATIONS_COLLECTION], STATE_ID)
     if not await lease.acquire(WAIT_SECONDS):
@@ -138,6 +137,12 @@ async def run_pending(database: Database, migrations: Sequence[Migration] = MIGR
                 changes = await migration.run(database)
                 await lease.update({"number": migration.number})
                 logger.info("migration %d, %s: %s", migration.number, migration.name, changes)
+
+
+async def _read_number(database: Database) -> int:
+    """Return the number of the last migration that has run; 0 if none has."""
+    state = await database[MIGRATIONS_COLLECTION].find_one({"_id": STATE_ID})
+    return 0 if state is None else int(state.get("number", 0))
 
 
 PLAIN_COLLECTIONS = (
@@ -176,10 +181,12 @@ async def prepare_database(database: driver.Database, report: Report | None = No
     """Create what is missing, update options that differ, run new migrations.
 
     Idempotent, and safe while other gateways do the same. With `report`, the database is in use,
-    and has lost what is missing: options that another release has set are left. Raises
-    UnavailableError.
+    and has lost what is missing: options that another release has set are left, and everything is
+    once the migrations of a newer release have run. Raises UnavailableError.
     """
     with driver.translate_errors():
+        if report is not None and await _read_number(database) > MIGRATIONS[-1].number:
+            return
         existing = await list_collections(database)
         if report is not None:
             for name in sorted(COLLECTIONS - existing.keys()):

@@ -134,6 +134,22 @@ async def test_what_a_database_in_use_has_lost_is_created_and_named(prepared: An
     assert not lost
 
 
+async def test_what_a_newer_release_has_dropped_stays_dropped_while_gateways_are_replaced(
+    prepared: Any,
+) -> None:
+    """But gateways of this release that start, as after a rollback, need it."""
+    newer = {"$set": {"number": MIGRATIONS[-1].number + 1}}
+    await prepared[MIGRATIONS_COLLECTION].update_one({}, newer)
+    await prepared["api_keys"].drop()
+    await prepared["units"].drop_index("floor_id_1__id_1")
+    dropped = await shape(prepared)
+    lost: list[tuple[str, str]] = []
+    await prepare_database(prepared, lambda *each: lost.append(each))
+    assert (lost, await shape(prepared)) == ([], dropped)
+    await prepare_database(prepared)
+    assert (await shape(prepared)).keys() - dropped.keys() == {"api_keys"}
+
+
 async def test_gateways_that_start_at_once_prepare_what_one_does(database: Any) -> None:
     await asyncio.gather(*(prepare_database(database) for _ in range(6)))
     before = await shape(database)
