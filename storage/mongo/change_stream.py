@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pymongo
 from bson import Timestamp
 from pymongo.client_session import ClientSession
-from pymongo.errors import OperationFailure, PyMongoError
+from pymongo.errors import ConnectionFailure, OperationFailure, PyMongoError
 
 from storage.errors import ChangesExpiredError, StorageError, UnavailableCause, UnavailableError
 from storage.mongo import topology
@@ -35,8 +35,10 @@ from storage.mongo.unavailable import find_cause, shorten
 from storage.records.kinds import Document
 
 OPEN_SECONDS = 3.0
-_START_POLL_SECONDS = 0.02
 """The time limit of each command that opens the stream."""
+_START_POLL_SECONDS = 0.02
+_KILL_SECONDS = 1.0
+"""The longest that the end of a stream waits for MongoDB to close its cursor."""
 REPLY_SLACK_SECONDS = 5.0
 """MongoDB may report this much later than announced before the stream counts as lost."""
 _MAJORITY_READ: dict[str, Any] = {"readConcern": {"level": "majority"}}
@@ -119,13 +121,20 @@ def tail_changes(
             )
         clock.advance(now)
         cursor = opened["cursor"]
-        yield _iter_batches(client, clock, database, session, cursor, wait_ms)
-        # MongoDB would keep it for minutes. After an error nobody may answer.
-        with suppress(PyMongoError):
-            collection = cursor["ns"].partition(".")[2]
-            client[database].command(
-                "killCursors", collection, cursors=[cursor["id"]], session=session
-            )
+        is_connected = True
+        try:
+            yield _iter_batches(client, clock, database, session, cursor, wait_ms)
+        except ConnectionFailure:
+            is_connected = False
+            raise
+        finally:
+            if is_connected:  # else another member may answer, or none
+                # MongoDB would keep it for minutes.
+                with suppress(PyMongoError), pymongo.timeout(_KILL_SECONDS):
+                    collection = cursor["ns"].partition(".")[2]
+                    client[database].command(
+                        "killCursors", collection, cursors=[cursor["id"]], session=session
+                    )
 
 
 def read_committed_time(

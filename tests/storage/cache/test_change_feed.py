@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from bson.errors import InvalidBSON
 from pymongo import MongoClient, WriteConcern
-from pymongo.errors import AutoReconnect
+from pymongo.errors import AutoReconnect, OperationFailure
 
 from storage.cache import change_feed
 from storage.cache.change_feed import (
@@ -155,10 +155,29 @@ async def test_a_feed_that_has_stopped_gives_no_snapshot_and_leaves_no_cursor(
     assert followed.take_snapshot() is None
     started = {*threading.enumerate()} - before
     assert "change-feed" not in {thread.name for thread in started}
+    assert await list_idle_cursors(database) == []
+
+
+async def list_idle_cursors(database: Any) -> list[Any]:
     idle = [{"$currentOp": {"idleCursors": True}}, {"$match": {"type": "idleCursor"}}]
     listing = {"aggregate": 1, "pipeline": idle, "cursor": {}}
     found = (await database.client.admin.command(listing))["cursor"]["firstBatch"]
-    assert [each for each in found if each["ns"].startswith(f"{database.name}.")] == []
+    return [each for each in found if each["ns"].startswith(f"{database.name}.")]
+
+
+async def test_a_stream_that_mongodb_refuses_to_go_on_with_leaves_no_cursor(database: Any) -> None:
+    clock = driver.get_clock(database.client)
+    refusal = OperationFailure("not authorized", 13)
+    with change_stream.open_client(database.client, change_feed.POLL_MS) as client:
+
+        def follow() -> None:
+            with change_stream.tail_changes(client, clock, database.name, [], 1) as batches:
+                next(batches)
+                raise refusal
+
+        with pytest.raises(OperationFailure, match="not authorized"):
+            await asyncio.to_thread(follow)
+        assert await list_idle_cursors(database) == []
 
 
 async def test_the_feed_tries_again_if_it_cannot_connect(
