@@ -116,7 +116,8 @@ class LazyGroup(click.Group):
             super().main(*given, **more)
         finally:
             try:
-                sys.stdout.flush()
+                if sys.stdout is not None:  # it may be closed
+                    sys.stdout.flush()
             except OSError:  # else the end of the program tries again, and makes the status 120
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

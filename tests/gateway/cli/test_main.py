@@ -124,6 +124,14 @@ def test_a_process_ends_with_the_status_and_sentence_of_its_command(tmp_path: Pa
         assert "Traceback" not in run.stderr
 
 
+@pytest.mark.skipif(shutil.which("sh") is None, reason="needs sh")
+def test_a_command_whose_standard_output_is_closed_ends_as_any_other() -> None:
+    for arguments, status in ((["--version"], 0), (["nothing"], 2)):
+        command = ["sh", "-c", '"$@" >&-', "sh", *floorgate_process.COMMAND, *arguments]
+        run = subprocess.run(command, capture_output=True, text=True)
+        assert (run.returncode, "Traceback" in run.stderr) == (status, False)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
