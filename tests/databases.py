@@ -13,6 +13,8 @@ from storage.setup.preparation import prepare_database
 
 Documents = Mapping[str, Sequence[dict[str, Any]]]
 """The documents of collections, by name."""
+Catalog = Mapping[str, tuple[dict[str, Any], list[dict[str, Any]]]]
+"""The options and indexes of collections, by name."""
 
 
 class ReusedDatabase:
@@ -23,7 +25,7 @@ class ReusedDatabase:
         self._url = mongo_url
         self.name = uuid.uuid4().hex
         self._prepare()
-        self._catalog = self._read_catalog()
+        self._catalog = read_catalog(self._client, self.name)
         self._prepared = read_documents(self._client, self.name)
 
     def refill(self, documents: Documents | None = None) -> None:
@@ -31,13 +33,13 @@ class ReusedDatabase:
 
         What a test did to collections, validators and indexes is undone.
         """
-        database, found = self._client[self.name], self._read_catalog()
+        database, found = self._client[self.name], read_catalog(self._client, self.name)
         for name, each in found.items():
             if self._catalog.get(name) == each:
                 database[name].delete_many({})
             else:
                 database.drop_collection(name)
-        if self._read_catalog() != self._catalog:
+        if read_catalog(self._client, self.name) != self._catalog:
             self._prepare()
         for name, content in (self._prepared if documents is None else documents).items():
             database[name].delete_many({})
@@ -52,14 +54,15 @@ class ReusedDatabase:
     def _prepare(self) -> None:
         asyncio.run(_prepare_database(self._url, self.name))
 
-    def _read_catalog(self) -> dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]:
-        """Return the options and indexes of each collection, by name."""
-        pipeline: list[dict[str, Any]] = [{"$listCatalog": {}}, {"$match": {"db": self.name}}]
-        catalog = {}
-        for found in self._client.admin.aggregate(pipeline):
-            options = {k: v for k, v in found["md"]["options"].items() if k != "uuid"}
-            catalog[found["name"]] = (options, [index["spec"] for index in found["md"]["indexes"]])
-        return catalog
+
+def read_catalog(client: MongoClient[dict[str, Any]], database: str) -> Catalog:
+    """Return the options and indexes of each collection."""
+    pipeline: list[dict[str, Any]] = [{"$listCatalog": {}}, {"$match": {"db": database}}]
+    catalog = {}
+    for found in client.admin.aggregate(pipeline):
+        options = {k: v for k, v in found["md"]["options"].items() if k != "uuid"}
+        catalog[found["name"]] = (options, [index["spec"] for index in found["md"]["indexes"]])
+    return catalog
 
 
 def read_documents(client: MongoClient[dict[str, Any]], database: str) -> Documents:

@@ -373,10 +373,20 @@ def _list_pools(client: Client) -> list[Any]:
 
 @asynccontextmanager
 async def open_plain_session(client: Client) -> AsyncIterator[Session]:
-    """Open a session whose commands say themselves how much they have to see."""
+    """Open a session whose commands say themselves how much they have to see.
+
+    After an error MongoDB ends what it still does in it: a cursor whose first reply was lost would
+    stay for minutes.
+    """
     starting = client.start_session(causal_consistency=False)
-    async with await _await_if_needed(starting) as session:
-        yield session
+    async with AsyncExitStack() as held:
+        session = await held.enter_async_context(await _await_if_needed(starting))
+        try:
+            yield session
+        except (PyMongoError, asyncio.CancelledError):
+            held.pop_all()
+            topology.end_in_background(client, session)
+            raise
 
 
 @asynccontextmanager

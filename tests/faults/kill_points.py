@@ -27,6 +27,7 @@ from storage.administration.import_lease import LEASE_COLLECTION, STAGING_PREFIX
 from storage.catalog import MAP_FILE_FIELDS
 from storage.embedded.replica_set import HOST
 from tests.faults.gateways import GatewayProcess, running
+from tests.faults.matrix import BACKGROUND
 from tests.faults.operations import Operation, list_mutations
 from tests.faults.service import DATABASE, Answer, Service, State, describe, load_property
 from tests.faults.wire import Fault, Injection, Sent, Wire
@@ -37,8 +38,6 @@ from tests.waiting import TIMEOUT_SECONDS
 RECOVERY_SECONDS = 10.0
 """Within so many seconds of a death, the same write succeeds."""
 _WRITING = {"insert", "update", "delete", "findAndModify", "drop", "commitTransaction"}
-_BACKGROUND = {"update api_key_uses", "find imports", "aggregate"}
-"""A gateway sends these by itself, whether or not there are requests."""
 MUTATIONS = {each.name: each for each in list_mutations()}
 
 
@@ -193,7 +192,7 @@ def _choose(number: int, at_reads: bool) -> Callable[[Sent], bool]:
 
     def is_chosen(sent: Sent) -> bool:
         nonlocal left
-        is_background = sent.is_of_stream or sent.label in _BACKGROUND
+        is_background = sent.is_of_stream or sent.label in {*BACKGROUND, "find imports"}
         if not is_background and (at_reads or sent.name in _WRITING):
             left -= 1
             return left < 0

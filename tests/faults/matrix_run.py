@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from multiprocessing import get_context
 from multiprocessing.queues import Queue
 from pathlib import Path
+from queue import Empty
 from tempfile import TemporaryDirectory
 
 import click
@@ -33,6 +34,8 @@ QUICK_SHARE = 10
 MEMORY = Path("/dev/shm")
 """MongoDB waits for the disk where it has one."""
 _PROGRESS = 100
+_LOOK_SECONDS = 10.0
+"""Between looks whether the processes are alive."""
 IsChosen = Callable[[Cell], bool]
 
 
@@ -77,7 +80,7 @@ async def try_cells(
             if number % shares == share:
                 try:
                     yield await matrix.try_cell(cell)
-                except httpx.HTTPError as error:
+                except (httpx.HTTPError, TimeoutError) as error:
                     yield Verdict(cell.name, problems=[f"no answer: {type(error).__name__}"])
 
 
@@ -117,7 +120,13 @@ def run_shares(patterns: Sequence[str], directory: Path, shares: int) -> Iterato
         process.start()
     running = shares
     while running:
-        verdict = verdicts.get()
+        try:
+            verdict = verdicts.get(timeout=_LOOK_SECONDS)
+        except Empty:
+            if any(process.exitcode for process in processes):
+                verdict = "a process has died"
+            else:
+                continue
         if isinstance(verdict, Verdict):
             yield verdict
         else:

@@ -10,13 +10,22 @@ from typing import Any
 import httpx
 
 from gateway.cli.demo import DEMO_ASSET
-from tests.faults.killed_commands import LARGER, MAP
-from tests.faults.service import ARCHIVE, DATABASE, SAVED_ENDPOINT, Answer, Service, normalise
+from tests.faults.killed_commands import MAP, REBUILT
+from tests.faults.service import (
+    ARCHIVE,
+    DATABASE,
+    SAVED_ENDPOINT,
+    Answer,
+    Service,
+    ServiceHere,
+    normalise,
+)
 from tests.gateway.floorgate_process import COMMAND, environment, storage_options
+from tests.gateway.subscriptions.service import read_events
 from tests.rest.openapi.recorded_examples import described_requests
 from tests.waiting import TIMEOUT_SECONDS
 
-Send = Callable[[Service], Coroutine[Any, Any, Answer]]
+Send = Callable[[Any], Coroutine[Any, Any, Answer]]
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,7 @@ class Operation:
     """Whether it is a process of its own, and so uses another proxy of MongoDB."""
     is_work: bool = False
     """Whether the commands that fail are those that the gateway sends without a request."""
+    is_mutation: bool = False
 
 
 _GROUP, _UNIT, _FLOOR = "apartment-type", "ugwo2tfiznm", "alder-court-floor-1"
@@ -70,7 +80,7 @@ _INPUTS: dict[str, dict[str, Any]] = {
     "updateApiKey": {"name": "another"},
     "rotateApiKey": {},
     "revokeApiKey": {},
-    "processMap": {"id": MAP, "plan": LARGER.svg, "asset": DEMO_ASSET, "feetPerUnit": 1.0},
+    "processMap": {"id": MAP, "plan": REBUILT.svg, "asset": DEMO_ASSET, "feetPerUnit": 1.0},
     "setClosures": {"map": "alder-court-floor-plates", "connectors": [f"{_FLOOR}#27"]},
 }
 """The input of each mutation that has one; those of keys get the id of one."""
@@ -80,8 +90,8 @@ _UNITS = "{ assets { data { id floors { data { name } } } } units(perPage: 20) {
 def list_mutations() -> Iterator[Operation]:
     """Yield each kind of write that a gateway serves."""
     yield from map(_mutation, _INPUTS)
-    yield Operation("saveEndpoints", _save_endpoint)
-    yield Operation("removeEndpoints", _remove_endpoint)
+    yield Operation("saveEndpoints", _save_endpoint, is_mutation=True)
+    yield Operation("removeEndpoints", _remove_endpoint, is_mutation=True)
 
 
 def list_operations() -> Iterator[Operation]:
@@ -91,6 +101,7 @@ def list_operations() -> Iterator[Operation]:
         yield _endpoint(request)
     yield Operation("GraphQL query", lambda service: service.query(_UNITS))
     yield Operation("own endpoint", lambda service: service.request("GET", "/v1/x/units-on-map"))
+    yield Operation("subscription", _subscribe)
     yield Operation("work of the gateway", _read_after_changes, is_work=True)
     yield from map(_command, ["restore", "backup"])
 
@@ -103,7 +114,7 @@ def _endpoint(described: httpx.Request) -> Operation:
     if name == "assignUnitAttributes":  # its example is what the unit has
         content = json.dumps({"data": [_assignment("studio")]}).encode()
 
-    async def send(service: Service) -> Answer:
+    async def send(service: ServiceHere) -> Answer:
         after = f"?after={service.cursor}" if name == "listChanges" else ""
         return await service.request(described.method, path + after, content, kind)
 
@@ -119,7 +130,7 @@ def _mutation(name: str) -> Operation:
         text = f"mutation ($input: {kind}!) {{ {name}(input: $input) {{ __typename }} }}"
         return await service.query(text, input=given)
 
-    return Operation(name, send)
+    return Operation(name, send, is_mutation=True)
 
 
 async def _save_endpoint(service: Service) -> Answer:
@@ -131,7 +142,23 @@ async def _remove_endpoint(service: Service) -> Answer:
     return await service.query('mutation { removeEndpoints(names: ["UnitsOnMap"]) { __typename } }')
 
 
-async def _read_after_changes(service: Service) -> Answer:
+async def _subscribe(service: ServiceHere) -> Answer:
+    """Subscribe after a change that the gateway does not remember, and take the next one."""
+    body = {
+        "query": "subscription ($after: String) { changes(after: $after) { operation kind } }",
+        "variables": {"after": service.first_cursor},
+    }
+    headers = {"Accept": "text/event-stream"}
+    async with service.client.stream("POST", "/graphql", json=body, headers=headers) as response:
+        if response.status_code == 200:
+            async for name, result in read_events(response):
+                if name == "next":
+                    return Answer.of(httpx.Response(200, json=result))
+        await response.aread()
+        return Answer.of(response)
+
+
+async def _read_after_changes(service: ServiceHere) -> Answer:
     """Change something through another gateway: the caches and the follower get to know it."""
     path = f"/v1/units/attribute-groups/{_GROUP}/assignments"
     for attribute in ("studio", "one-bedroom"):
@@ -144,7 +171,7 @@ async def _read_after_changes(service: Service) -> Answer:
 
 
 def _command(name: str) -> Operation:
-    async def send(service: Service) -> Answer:
+    async def send(service: ServiceHere) -> Answer:
         file = service.directory / (ARCHIVE if name == "restore" else "new.archive")
         if name == "backup":
             file.unlink(missing_ok=True)
@@ -159,8 +186,8 @@ def _command(name: str) -> Operation:
         )
         output, _ = await process.communicate()
         text = output.decode()
-        is_sentence = "Traceback" not in text
+        is_sentence = "Traceback" not in text and "MongoDB" in text
         status = 200 if not process.returncode else 503 if is_sentence else 500
-        return Answer(status, frozenset(), normalise(text), has_retry_after=True)
+        return Answer(status, frozenset(), normalise(text), has_retry_after=True, is_http=False)
 
     return Operation(f"floorgate {name}", send, is_command=True)

@@ -7,8 +7,8 @@ is put back, and what the process and MongoDB hold for a request can be looked a
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,12 +28,13 @@ from storage.cache.cache import NAMED
 from storage.changes.events import ChangeCursor, ChangePosition
 from storage.embedded.replica_set import HOST
 from storage.errors import UnavailableCause
-from storage.mongo.tasks import run_in_background
+from storage.mongo.tasks import cancel_and_wait
 from storage.setup.database import open_database
-from tests.databases import Documents
-from tests.faults.killed_commands import MAP, OLD
+from tests.databases import Catalog, Documents, read_catalog
+from tests.faults.killed_commands import MAP, REBUILT
 from tests.faults.wire import Wire
 from tests.fixtures import ALL_FLAGS, UNSTABLE, make_key
+from tests.following.failover import EventStreamFollower, Follower, WebSocketFollower
 from tests.gateway.floorgate_process import floorgate, serve_here, storage_options
 from tests.storage.mongo.replica_set_of_three import Member, list_transactions
 
@@ -56,23 +57,23 @@ query UnitsOnMap @endpoint(path: "/v1/x/units-on-map", summary: "List units with
   units(perPage: 5) { data { id location { x y } } }
 }
 """
-_FOLLOW = "subscription ($after: String) { changes(after: $after) { cursor operation kind } }"
 _CREATE_KEY = """mutation {
   createApiKey(input: { name: "spare", assetIds: ["alder-court"] }) { apiKey { id } } }"""
 _SAVE = "mutation ($text: String!) { saveEndpoints(documents: [$text]) { __typename } }"
 _PROCESS = """mutation ($plan: String, $asset: ID, $map: ID!) {
   processMap(input: { id: $map, plan: $plan, asset: $asset, feetPerUnit: 0.5 }) { report }
 }"""
-_RECONNECT_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 _GRAPHQL = {"Accept": "application/graphql-response+json"}
 _RANDOM = re.compile(
-    r"\b(A[Q-Za-f][\w-]{21}|(?:aud|key)_[0-9a-f]+|[0-9a-f]{24,}|[A-Za-z0-9_-]{40,})"
+    r"\b(A[Q-Za-f][\w-]{21}|(?:aud|key)_[0-9a-f]+|[0-9a-f]{24}|[0-9a-f]{32}|[\w-]{40,63})\b"
 )
-"""Cursors, ids, digests, and keys."""
+"""Cursors, ids and keys. The digests of files are longer."""
 
 
 Change = tuple[ChangePosition, str]
-"""The position of a change, and what has changed."""
+"""The position of a change, and what was done. Not to which record: that of an assignment names the
+attribute which the unit has by then."""
 State = Mapping[str, Sequence[str]]
 """The documents of collections that are not what they were."""
 
@@ -87,6 +88,7 @@ class Answer:
     content: str
     """The body, without what differs each time."""
     has_retry_after: bool = False
+    is_http: bool = True
 
     @classmethod
     def of(cls, response: httpx.Response) -> "Answer":
@@ -131,6 +133,8 @@ class Service:
     mongo: MongoClient[dict[str, Any]]
     documents: Documents = field(default_factory=dict)
     """What the database has before each operation."""
+    catalog: Catalog = field(default_factory=dict)
+    """Its options and indexes."""
     spare_key: str = ""
     """The id of a key that operations change."""
     cursor: str = ""
@@ -144,7 +148,7 @@ class Service:
 
     async def prepare(self) -> None:
         """Make a map routable, create a key, and save an endpoint."""
-        variables = {"plan": OLD.svg, "asset": DEMO_ASSET, "map": MAP}
+        variables = {"plan": REBUILT.svg, "asset": DEMO_ASSET, "map": MAP}
         for text, given in (
             (_PROCESS, variables),
             (_SAVE, {"text": SAVED_ENDPOINT}),
@@ -155,7 +159,7 @@ class Service:
             if "errors" in result:
                 raise AssertionError(f"the service cannot be prepared: {result['errors']}")
         self.spare_key = result["data"]["createApiKey"]["apiKey"]["id"]
-        self.documents = self.find_changed()
+        self.documents, self.catalog = self.find_changed(), read_catalog(self.mongo, DATABASE)
 
     async def request(
         self, method: str, path: str, content: bytes | None = None, kind: str = ""
@@ -181,11 +185,15 @@ class Service:
         response.raise_for_status()
 
     def read_state(self) -> State:
-        """Return the collections that differ from `documents`, without what differs each time."""
-        return {
+        """Return what is not as in `documents` and `catalog`, without what differs each time."""
+        state = {
             name: sorted(normalise(json_util.dumps(_strip(name, each))) for each in documents)
             for name, documents in self.find_changed().items()
         }
+        catalog = read_catalog(self.mongo, DATABASE)
+        if others := [name for name, each in self.catalog.items() if catalog.get(name) != each]:
+            state["options and indexes"] = others
+        return state
 
     def find_changed(self) -> Documents:
         """Return the documents of the collections that are not as in `documents`, at one moment.
@@ -219,7 +227,8 @@ class ServiceHere(Service):
     command_wire: Wire
     """In front of the same MongoDB, for the command line."""
     gateway: Gateway
-    follower: "Follower"
+    first_cursor: str
+    """From before the gateway was started."""
 
     async def prepare(self) -> None:
         """Make a backup, too."""
@@ -242,12 +251,26 @@ class ServiceHere(Service):
         while has_more:
             response = await client.get("/v1/changes", params={"after": after, "limit": 1000})
             if response.status_code == 503:  # the feed may still be away, for a moment
-                await asyncio.sleep(_RECONNECT_SECONDS)
+                await asyncio.sleep(_POLL_SECONDS)
                 continue
             page = response.raise_for_status().json()
-            found += map(read_change, page["data"])
+            found += [read_change(each["cursor"], each["operation"]) for each in page["data"]]
             after, has_more = page["cursor"], page["has_more"]
         return found
+
+    @asynccontextmanager
+    async def follow(self) -> AsyncIterator[Sequence[Follower]]:
+        """Follow the changes after the cursor, over server-sent events and a WebSocket."""
+        given = str(self.client.base_url), self.client.headers["API-Key"], self.cursor, None
+        followers = EventStreamFollower(*given), WebSocketFollower(*given)
+        tasks = [asyncio.create_task(each.run()) for each in followers]
+        try:
+            while not all(each.connections for each in followers):
+                await asyncio.sleep(_POLL_SECONDS)
+            yield followers
+        finally:
+            for task in tasks:
+                await cancel_and_wait(task)
 
     def get_wire(self, is_command: bool) -> Wire:
         """Return the proxy in front of MongoDB that a gateway or a command has."""
@@ -318,44 +341,9 @@ class Held:
         return left
 
 
-class Follower:
-    """Follows changes over server-sent events, and connects again after the last, as clients do."""
-
-    def __init__(self, client: httpx.AsyncClient) -> None:
-        self.events: list[Change] = []
-        self._client = client
-
-    async def run(self, read_cursor: Callable[[], Awaitable[str]]) -> None:
-        """Follow the changes from now on until cancelled; from then on, if they are others now."""
-        cursor = await read_cursor()
-        while True:
-            with suppress(httpx.HTTPError):
-                async for result in self._stream(cursor):
-                    if data := result.get("data"):
-                        cursor = data["changes"]["cursor"]
-                        self.events.append(read_change(data["changes"]))
-                    elif "CHANGES_EXPIRED" in str(result):
-                        cursor = await read_cursor()
-            await asyncio.sleep(_RECONNECT_SECONDS)
-
-    async def _stream(self, cursor: str) -> AsyncIterator[dict[str, Any]]:
-        body = {"query": _FOLLOW, "variables": {"after": cursor}}
-        headers = {"Accept": "text/event-stream"}
-        async with self._client.stream(
-            "POST", "/graphql", json=body, headers=headers, timeout=None
-        ) as response:
-            async for line in response.aiter_lines():
-                if line.startswith("data: {"):
-                    yield orjson.loads(line.removeprefix("data: "))
-
-
-def read_change(change: Mapping[str, Any]) -> Change:
-    """Return the position of a change, and what it is.
-
-    Not of which record: that of an assignment names the attribute which the unit has by then.
-    """
-    position = ChangeCursor.parse(change["cursor"]).position
-    return position, f"{change['kind']} {change['operation']}".lower()
+def read_change(cursor: str, operation: str) -> Change:
+    """Return the position of a change, and what was done."""
+    return ChangeCursor.parse(cursor).position, operation
 
 
 def describe(state: State, expected: State) -> str:
@@ -363,8 +351,8 @@ def describe(state: State, expected: State) -> str:
     lines = []
     for name in sorted(state.keys() | expected.keys()):
         now, then = Counter(state.get(name, ())), Counter(expected.get(name, ()))
-        lines += [f"+ {name} {each[:150]}" for each in (now - then).elements()]
-        lines += [f"- {name} {each[:150]}" for each in (then - now).elements()]
+        lines += [f"+ {name} {each[:300]}" for each in (now - then).elements()]
+        lines += [f"- {name} {each[:300]}" for each in (then - now).elements()]
     return "; ".join(lines[:6])
 
 
@@ -401,14 +389,15 @@ async def run_service_here(
     headers = await load_property(member)
     async with AsyncExitStack() as held:
         clients = []
+        cursor = ""
         # The named caches are those of the last one.
         for settings in (direct, failing):
             gateway = Gateway(settings)
             url = f"http://{HOST}:{await held.enter_async_context(serve_here(gateway))}"
             client = httpx.AsyncClient(base_url=url, headers=headers, timeout=60)
             clients.append(await held.enter_async_context(client))
+            cursor = cursor or (await client.get("/v1/changes")).json()["cursor"]
         truth, client = clients
-        follower = Follower(client)
         mongo = held.enter_context(member.connect())
         service = ServiceHere(
             member=member,
@@ -420,8 +409,7 @@ async def run_service_here(
             command_url=command_wire.url,
             command_wire=command_wire,
             gateway=gateway,
-            follower=follower,
+            first_cursor=cursor,
         )
         await service.prepare()
-        await held.enter_async_context(run_in_background(follower.run(service.read_cursor)))
         yield service

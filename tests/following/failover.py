@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -26,9 +26,6 @@ from tests.gateway.subscriptions.service import PROTOCOL, read_events
 from tests.storage.mongo.replica_set_of_three import ReplicaSet, find_free_ports, run_replica_set
 
 KIND = "attribute_assignments"
-SUBSCRIPTION = f"""subscription($after: String) {{
-  changes(after: $after, kinds: [{KIND}]) {{ cursor operation kind recordId }}
-}}"""
 SILENCE_SECONDS = 20.0
 """Longer than between two signs of life of any stream."""
 RETRY_SECONDS = 0.1
@@ -48,8 +45,11 @@ class LostError(Exception):
 class Follower(ABC):
     """Keeps what it receives, and goes on after its last cursor whenever it is cut off."""
 
-    def __init__(self, url: str, key: str, cursor: str) -> None:
+    def __init__(
+        self, url: str, key: str, cursor: str, kinds: Sequence[str] | None = (KIND,)
+    ) -> None:
         self.url = url
+        self.kinds = kinds
         self.headers = {
             "API-Key": key,
             "X-Forwarded-Proto": "https",
@@ -70,6 +70,13 @@ class Follower(ABC):
                         self._keep(change)
             except (httpx.HTTPError, WebSocketException, OSError, LostError):
                 await asyncio.sleep(RETRY_SECONDS)
+
+    def build_request(self) -> dict[str, Any]:
+        """Return the subscription to what comes after the cursor."""
+        query = """subscription($after: String, $kinds: [RecordKind!]) {
+          changes(after: $after, kinds: $kinds) { cursor operation kind recordId }
+        }"""
+        return {"query": query, "variables": {"after": self.cursor, "kinds": self.kinds}}
 
     @abstractmethod
     def follow(self) -> AsyncGenerator[dict[str, Any]]:
@@ -113,7 +120,7 @@ class EventStreamFollower(Follower):
     async def follow(self) -> AsyncGenerator[dict[str, Any]]:
         """Yield changes after the cursor, over one connection."""
         headers = self.headers | {"Accept": "text/event-stream"}
-        body = {"query": SUBSCRIPTION, "variables": {"after": self.cursor}}
+        body = self.build_request()
         async with (
             httpx.AsyncClient(timeout=SILENCE_SECONDS) as client,
             client.stream("POST", f"{self.url}/graphql", json=body, headers=headers) as response,
@@ -139,7 +146,7 @@ class WebSocketFollower(Follower):
             ping_interval=SILENCE_SECONDS / 4,
             ping_timeout=SILENCE_SECONDS,
         ) as socket:
-            payload = {"query": SUBSCRIPTION, "variables": {"after": self.cursor}}
+            payload = self.build_request()
             await socket.send(_dump({"type": "connection_init"}))
             await socket.send(_dump({"type": "subscribe", "id": "1", "payload": payload}))
             self.connections += 1
@@ -160,7 +167,7 @@ class Poller(Follower):
         async with httpx.AsyncClient(timeout=SILENCE_SECONDS, headers=self.headers) as client:
             self.connections += 1
             while True:
-                parameters = {"after": self.cursor, "kinds": KIND}
+                parameters = {"after": self.cursor, "kinds": ",".join(self.kinds or ())}
                 response = await client.get(f"{self.url}/v1/changes", params=parameters)
                 _check_status(response)
                 body = response.json()
