@@ -23,6 +23,7 @@ from gateway.app import Gateway
 from gateway.cli.demo import DEMO_ASSET, load_demo_property
 from gateway.settings import Settings
 from resolvers.request.caller import PERMISSIONS
+from storage.administration.api_keys import USES_COLLECTION
 from storage.administration.import_lease import LEASE_COLLECTION, STAGING_PREFIX
 from storage.cache.cache import NAMED
 from storage.changes.events import ChangeCursor, ChangePosition
@@ -235,6 +236,8 @@ class ServiceHere(Service):
         await super().prepare()
         where = {"group_id": "views-and-features", "asset_id": DEMO_ASSET, "unit_id": UNIT}
         await self.write_elsewhere({**where, "attribute_id": "views-and-features-balcony"})
+        while not self.database[USES_COLLECTION].count_documents({}):  # a restore counts them
+            await asyncio.sleep(_POLL_SECONDS)
         storage = storage_options(self.member.connect_url(), DATABASE, self.directory)
         done = await asyncio.to_thread(floorgate, "backup", self.directory / ARCHIVE, *storage)
         assert not done.returncode, done.stderr
