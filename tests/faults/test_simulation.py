@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pymongo.database
 import pytest
 
 from gateway.server.admission import Permit
@@ -89,6 +90,16 @@ def keep_permit(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Permit, "release", forget)
 
 
+def keep_cursors(patch: pytest.MonkeyPatch) -> None:
+    """Do not end the cursor of a change stream that nobody reads any more."""
+    command = pymongo.database.Database.command
+
+    def leave(self: Any, name: str, *values: Any, **options: Any) -> Any:
+        return None if name == "killCursors" else command(self, name, *values, **options)
+
+    patch.setattr(pymongo.database.Database, "command", leave)
+
+
 WRITES = [Act(0, 0, "write", "block 0", value) for value in range(1, 9)]
 
 
@@ -111,6 +122,11 @@ WRITES = [Act(0, 0, "write", "block 0", value) for value in range(1, 9)]
             "changes did not reach the EventStreamFollower after 3 s",
         ),
         (keep_permit, [Act(0, 0, "read")], "permits are not released after 3 s: 1"),
+        (
+            keep_cursors,
+            [Break(0, Fault.LOST, "find"), Act(0, 0, "read"), Interrupt(0, "restart")],
+            "cursors are open in MongoDB after 3 s",
+        ),
     ],
 )
 def test_a_planted_fault_is_found(

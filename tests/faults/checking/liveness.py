@@ -15,11 +15,17 @@ def get_record(register: str) -> str:
     return " ".join(register.split()[:2])
 
 
-def find_unwritable(operations: Iterable[Operation], faults: Sequence[float]) -> dict[str, float]:
+def find_unwritable(
+    operations: Iterable[Operation], faults: Sequence[tuple[int, float]]
+) -> dict[str, float]:
     """Return for each record how long all writes of it have failed at the longest.
 
-    The time counts from the first one that failed, or from the last fault that a gateway has met
-    before the last one.
+    The time counts from the first one that failed, or from the last fault before the last one that
+    its gateway has met: `faults` are gateways and times.
+
+    >>> failed = [Operation("single-1", "write", "a", at) for at in (1, 9)]
+    >>> find_unwritable(failed, [(0, 4), (0, 10), (1, 8)])
+    {'single-1': 5}
     """
     failed = defaultdict[str, list[float]](list)
     longest = dict[str, float]()
@@ -27,7 +33,10 @@ def find_unwritable(operations: Iterable[Operation], faults: Sequence[float]) ->
         record = get_record(each.register)
         if each.is_unknown:
             failed[record].append(each.invoked)
-            last_fault = max((at for at in faults if at < each.invoked), default=0.0)
+            last_fault = max(
+                (at for gateway, at in faults if gateway == each.gateway and at < each.invoked),
+                default=0.0,
+            )
             seconds = each.invoked - max(failed[record][0], last_fault)
             longest[record] = max(longest.get(record, 0.0), seconds)
         elif each.action != "read":
