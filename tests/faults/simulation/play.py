@@ -10,7 +10,14 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    AsyncExitStack,
+    ExitStack,
+    asynccontextmanager,
+    closing,
+    contextmanager,
+    suppress,
+)
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -118,7 +125,7 @@ def open_site(directory: Path) -> Iterator[Site]:
     """Start a mongod in an empty directory; kill it afterwards."""
     with run_primary(directory / "mongod") as member:
         site = Site(member, directory)
-        with site.mongo:
+        with site.mongo, closing(site.reused):
             yield site
 
 
