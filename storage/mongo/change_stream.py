@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pymongo
 from bson import Timestamp
 from pymongo.client_session import ClientSession
-from pymongo.errors import ConnectionFailure, OperationFailure, PyMongoError
+from pymongo.errors import OperationFailure, PyMongoError
 
 from storage.errors import ChangesExpiredError, StorageError, UnavailableCause, UnavailableError
 from storage.mongo import topology
@@ -104,37 +104,28 @@ def tail_changes(
     """
     # Causal consistency would make the driver add the session's cluster time to each command.
     with client.start_session(causal_consistency=False) as session:
-        now = read_committed_time(client, database, session)
-        with explain_expiry():
-            opened = client[database].command(
-                "aggregate",
-                1,
-                pipeline=[
-                    {"$changeStream": {"startAtOperationTime": start or now, **options}},
-                    *pipeline,
-                ],
-                cursor={"batchSize": 0},
-                # Makes the server reply only once its majority reads include the time, even if that
-                # time came from another member.
-                readConcern={"level": "majority", "afterClusterTime": now},
-                session=session,
-            )
-        clock.advance(now)
-        cursor = opened["cursor"]
-        is_connected = True
         try:
-            yield _iter_batches(client, clock, database, session, cursor, wait_ms)
-        except ConnectionFailure:
-            is_connected = False
-            raise
+            now = read_committed_time(client, database, session)
+            with explain_expiry():
+                opened = client[database].command(
+                    "aggregate",
+                    1,
+                    pipeline=[
+                        {"$changeStream": {"startAtOperationTime": start or now, **options}},
+                        *pipeline,
+                    ],
+                    cursor={"batchSize": 0},
+                    # Makes the server reply only once its majority reads include the time, even if
+                    # that time came from another member.
+                    readConcern={"level": "majority", "afterClusterTime": now},
+                    session=session,
+                )
+            clock.advance(now)
+            yield _iter_batches(client, clock, database, session, opened["cursor"], wait_ms)
         finally:
-            if is_connected:  # else another member may answer, or none
-                # MongoDB would keep it for minutes.
-                with suppress(PyMongoError), pymongo.timeout(_KILL_SECONDS):
-                    collection = cursor["ns"].partition(".")[2]
-                    client[database].command(
-                        "killCursors", collection, cursors=[cursor["id"]], session=session
-                    )
+            # MongoDB would keep the cursor for minutes, also one whose id was in a lost reply.
+            with suppress(PyMongoError), pymongo.timeout(_KILL_SECONDS):
+                client.admin.command("killSessions", [session.session_id])
 
 
 def read_committed_time(
