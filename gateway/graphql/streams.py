@@ -421,7 +421,7 @@ class EventStreamResponse:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
-        error = None if self._pump.cancelled() else self._pump.exception()
+            error = None if self._pump.cancelled() else self._pump.exception()
         if error is not None and not isinstance(error, (StreamEndedError, HttpError)):
             raise error
 

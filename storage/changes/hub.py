@@ -246,6 +246,8 @@ class ChangeHub:
         finally:
             if read.done():
                 self._reads.pop(position, None)
+                if not read.cancelled():
+                    read.exception()  # so that none is reported if this is cancelled, too
             else:
                 read.add_done_callback(partial(self._keep, position))
         # What was begun before may lack what has been written since.

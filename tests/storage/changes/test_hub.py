@@ -1,6 +1,7 @@
 """Followers get every change after their cursor, from memory or from the stream."""
 
 import asyncio
+import gc
 import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -16,9 +17,10 @@ from storage.changes.events import (
     ChangeCursor,
     ChangeEvent,
     ChangePosition,
+    Stretch,
 )
 from storage.changes.hub import ChangeHub
-from storage.errors import ChangesExpiredError
+from storage.errors import ChangesExpiredError, UnavailableError
 from storage.mongo import driver
 from storage.setup import preparation
 from tests.waiting import TIMEOUT_SECONDS
@@ -139,6 +141,27 @@ async def test_a_slow_follower_holds_no_changes_and_misses_none(
         while len(events) < 30:
             events += (await anext(parts)).events
     assert [each.record_id for each in events] == [f"u{number}" for number in range(30)]
+
+
+async def test_a_read_that_fails_as_its_follower_leaves_is_not_reported(
+    hub: ChangeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followers = list[asyncio.Task[Stretch]]()
+
+    async def fail(hub: ChangeHub, position: ChangePosition) -> Stretch:
+        current = asyncio.current_task()
+        assert current is not None
+        current.add_done_callback(lambda _: followers[0].cancel())
+        raise UnavailableError("MongoDB cannot be reached")
+
+    monkeypatch.setattr(ChangeHub, "_read_in_turn", fail)
+    reported = list[dict[str, Any]]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    followers.append(asyncio.create_task(hub._read_on(ChangePosition(1, 0), TIMEOUT_SECONDS)))
+    await asyncio.wait(followers)
+    assert followers.pop().cancelled()
+    gc.collect()
+    assert reported == []
 
 
 async def test_a_dropped_database_is_a_reset_and_followed_on(
