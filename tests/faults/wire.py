@@ -29,7 +29,7 @@ LATE_SECONDS = 2.0
 _POLL_SECONDS = 0.005
 _HEADER = struct.Struct("<iiii")
 _OP_MSG = 2013
-_STAGING = re.compile(r"^staging\..*")
+_STAGING = re.compile(r"\bstaging\..*")
 """Collections of an import, each with a random name."""
 _ONCE = {"times": 1}
 _CHANGE_STREAM = "$changeStream"
@@ -204,7 +204,10 @@ class Wire:
             "errorCode": code,
         }
         if sent.collection and not sent.is_of_stream:
-            data["namespace"] = f"{sent.database}.{sent.collection}"
+            is_named = sent.name == "renameCollection"  # with its database
+            data["namespace"] = (
+                sent.collection if is_named else f"{sent.database}.{sent.collection}"
+            )
         await asyncio.to_thread(self._set_fail_point, data)
 
     def _set_fail_point(self, data: dict[str, Any]) -> None:
