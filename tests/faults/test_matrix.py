@@ -3,6 +3,7 @@
 `make fault-matrix` tries all cells. What fails here is a promise of docs/reliability.md.
 """
 
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -76,9 +77,9 @@ async def test_a_transaction_that_is_not_ended_is_found(
     monkeypatch.setattr(topology, "_end", end_session)
     monkeypatch.setattr(topology, "LIST_IDLE", {"ping": 1})
     verdict = await try_one(own_matrix, "assignUnitAttributes/held/commitTransaction")
-    # The request sent again may have left another one.
-    left = {f"still open: {number} transactions" for number in (1, 2)}
-    assert left & {*verdict.problems}
+    # One that was left before, at the deadline, keeps this one from its record.
+    signs = re.compile(r"still open: \d transactions|the same request is still answered 503 WRITE")
+    assert any(map(signs.match, verdict.problems)), verdict.problems
 
 
 async def test_a_cache_entry_that_survives_is_found(
