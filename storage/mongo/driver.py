@@ -373,10 +373,10 @@ def _list_pools(client: Client) -> list[Any]:
 
 @asynccontextmanager
 async def open_plain_session(client: Client) -> AsyncIterator[Session]:
-    """Open a session whose commands say themselves how much they have to see.
+    """Open a session whose commands set their own read concern.
 
-    After an error MongoDB ends what it still does in it: a cursor whose first reply was lost would
-    stay for minutes.
+    After an error the session is ended in MongoDB, too: a cursor whose first reply was lost would
+    stay open for minutes.
     """
     starting = client.start_session(causal_consistency=False)
     async with AsyncExitStack() as held:

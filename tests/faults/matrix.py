@@ -60,7 +60,7 @@ READS = (
     "/v1/units/attribute-groups/views-and-features/assignments?per-page=477",
     "/v1/x/units-on-map?fields=id,location",
 )
-"""What a gateway that caches and one that does not must answer alike. Operations ask for other
+"""A gateway that caches and one that does not must answer these alike. Operations ask for other
 responses, which are not in the cache yet."""
 
 
@@ -315,7 +315,7 @@ class Matrix:
     async def _ask_as_another(self, injection: Injection, cell: Cell) -> list[str]:
         """Read and write as another client once a command has failed; return what was wrong.
 
-        One command that fails is none of its business; a restore lets nobody write for a moment.
+        It must be answered although a command fails once; during a restore it may not write.
         """
         while not injection.hits:
             await asyncio.sleep(_POLL_SECONDS)

@@ -130,7 +130,7 @@ class Service:
     directory: Path
     client: httpx.AsyncClient
     truth: httpx.AsyncClient
-    """Of another gateway, without caches and faults, where there is one."""
+    """It asks another gateway, without caches and faults, where there is one."""
     mongo: MongoClient[dict[str, Any]]
     documents: Documents = field(default_factory=dict)
     """What the database has before each operation."""

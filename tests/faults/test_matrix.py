@@ -53,7 +53,7 @@ async def test_commands_fail_and_every_promise_holds(matrix: Matrix, name: str) 
 
 
 async def try_one(matrix: Matrix, name: str) -> Verdict:
-    """What comes of one cell: a busy machine may pass the deadline before the command is sent."""
+    """Return what comes of a cell; a busy machine may need several tries."""
     (operation,) = (each for each in list_operations() if each.name == name.split("/")[0])
     (cell,) = (each for each in await matrix.list_cells(operation) if each.name == name)
     while (verdict := await matrix.try_cell(cell)).answer == "not met":

@@ -21,7 +21,7 @@ from tests.faults.simulation.running import try_seed, try_seeds
 
 COUNTED = ("seeds", "acts", "faults met", "restarts", "acknowledged", "unknown", "503")
 MIN_SAMPLES = 80
-"""Of a worker, from which on its memory is judged: imports and caches fill in the first ones."""
+"""The memory of a worker is judged from so many on: caches fill in the first ones."""
 MEMORY = Path("/dev/shm")
 """Where MongoDB's data is, if there is such a place: it waits for disks."""
 
