@@ -19,7 +19,10 @@ from tests.faults.simulation.plan import draw
 from tests.faults.simulation.play import Bounds, open_site
 from tests.faults.simulation.running import try_seed, try_seeds
 
-COUNTED = ("seeds", "acts", "faults met", "restarts", "acknowledged", "unknown", "503")
+COUNTED = (
+    *("seeds", "acts", "faults met", "restarts", "requests", "acknowledged", "unknown", "503"),
+    *("lost", "doubled", "stale", "not linearizable"),
+)
 MIN_SAMPLES = 80
 """The memory of a worker is judged from so many on: caches fill in the first ones."""
 MEMORY = Path("/dev/shm")
