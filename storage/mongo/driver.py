@@ -391,9 +391,15 @@ async def open_plain_session(client: Client) -> AsyncIterator[Session]:
 
 @asynccontextmanager
 async def open_snapshot_session(client: Client) -> AsyncIterator[Session]:
-    """Open a session in which all reads see the database as of the first read."""
-    async with await _await_if_needed(client.start_session(snapshot=True)) as session:
+    """Open a session in which all reads see the database as of the first read.
+
+    It is ended in MongoDB, too: a read that is sent again has left the cursor of a lost reply.
+    """
+    session = await _await_if_needed(client.start_session(snapshot=True))
+    try:
         yield session
+    finally:
+        topology.end_in_background(client, session)
 
 
 async def _await_if_needed(value: T | Awaitable[T]) -> T:

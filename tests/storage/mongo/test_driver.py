@@ -7,7 +7,7 @@ from typing import Any
 import bson
 import pytest
 from bson.raw_bson import RawBSONDocument
-from pymongo import ReadPreference
+from pymongo import MongoClient, ReadPreference
 
 from storage.attribute_assignments import assign_attributes
 from storage.catalog import UNITS, WHEELCHAIR_ROUTING, Assignment
@@ -23,6 +23,7 @@ from storage.records.paging import PageRequest
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
 from tests.storage.catalogs import ARCHIVE
+from tests.storage.mongo.replica_set_of_three import list_cursors
 from tests.waiting import TIMEOUT_SECONDS
 
 DRIVERS: tuple[DriverName, ...] = ("motor", "pymongo")
@@ -64,6 +65,24 @@ async def test_a_whole_result_is_read_with_one_command(
     assert told == ["find things"]
     await client.drop_database(fresh_database_name)
     await driver.close(client)
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+async def test_a_snapshot_leaves_no_cursor_open(
+    mongo_url: str, fresh_database_name: str, name: DriverName
+) -> None:
+    client = driver.connect(mongo_url, name, 30)
+    things = client[fresh_database_name]["things"]
+    await things.insert_many([{"_id": number} for number in range(3)])
+    with MongoClient[dict[str, Any]](mongo_url) as admin:
+        async with driver.open_snapshot_session(client) as session:
+            cursor = things.find({}, session=session, batch_size=2)  # as if its reply were lost
+            assert await anext(cursor) == {"_id": 0}
+            left = cursor.cursor_id
+            assert left in dict(list_cursors(admin))
+        await driver.close(client)
+        assert left not in dict(list_cursors(admin))
+        admin.drop_database(fresh_database_name)
 
 
 @pytest.mark.parametrize("name", DRIVERS)
