@@ -132,7 +132,7 @@ async def open_state(
         await stack.enter_async_context(run_in_background(_finish_interrupted_imports(store)))
         repairs = {"created": 0, "failed": 0}
         await stack.enter_async_context(
-            run_in_background(_create_what_is_lost(store.database, repairs))
+            run_in_background(_repair_each_minute(store.database, repairs))
         )
         if settings.audit_days:
             deletion = _delete_old_audit_records(store, settings.audit_days)
@@ -179,25 +179,29 @@ async def _finish_interrupted_imports(store: Store) -> None:
         await asyncio.sleep(pause)
 
 
-async def _create_what_is_lost(database: driver.Database, repairs: dict[str, int]) -> None:
-    """Once a minute, create what the database lacks, as a start does, and log it as an error."""
+async def _repair_each_minute(database: driver.Database, repairs: dict[str, int]) -> None:
+    while True:
+        # At random: workers that have started together do not look together.
+        await asyncio.sleep(random.uniform(0.5, 1) * PREPARATION_SECONDS)  # noqa: S311
+        await repair_database(database, repairs)
+
+
+async def repair_database(database: driver.Database, repairs: dict[str, int]) -> None:
+    """Create what the database lacks, as a start does; log it as an error, and count it."""
 
     def report(collection: str, lacked: str) -> None:
         repairs["created"] += 1
         fields = {"collection": collection, "lacked": lacked}
         _preparation_logger.error("created what a collection had lost", extra={"fields": fields})
 
-    while True:
-        # At random: workers that have started together do not look together.
-        await asyncio.sleep(random.uniform(0.5, 1) * PREPARATION_SECONDS)  # noqa: S311
-        try:
-            with driver.translate_errors():
-                await check_writable(database)  # a restore replaces collections
-                await prepare_database(database, report)
-        except (StorageError, PyMongoError) as error:
-            refused = UnavailableCause.DATABASE_REFUSED  # perhaps only of what prepares
-            if isinstance(error, UnavailableError) and error.cause is not refused:
-                continue  # requests say so
+    try:
+        with driver.translate_errors():
+            await check_writable(database)  # a restore replaces collections
+            await prepare_database(database, report)
+    except (StorageError, PyMongoError) as error:
+        refused = UnavailableCause.DATABASE_REFUSED  # perhaps only of what prepares
+        # Of an outage, requests tell.
+        if not isinstance(error, UnavailableError) or error.cause is refused:
             repairs["failed"] += 1
             fields = {"reason": str(error)}
             _preparation_logger.error("cannot prepare the database", extra={"fields": fields})

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 
 from gateway.cli.demo import DEMO_ASSET
+from gateway.state import repair_database
 from tests.faults.killed_commands import MAP, REBUILT
 from tests.faults.service import (
     ARCHIVE,
@@ -42,6 +43,8 @@ class Operation:
     is_mutation: bool = False
 
 
+_INDEX = "floor_id_1__id_1"
+"""Of the units."""
 _GROUP, _UNIT, _FLOOR = "apartment-type", "ugwo2tfiznm", "alder-court-floor-1"
 
 
@@ -103,6 +106,7 @@ def list_operations() -> Iterator[Operation]:
     yield Operation("own endpoint", lambda service: service.request("GET", "/v1/x/units-on-map"))
     yield Operation("subscription", _subscribe)
     yield Operation("work of the gateway", _read_after_changes, is_work=True)
+    yield Operation("repair of the database", _repair)
     yield from map(_command, ["restore", "backup"])
 
 
@@ -170,6 +174,17 @@ async def _read_after_changes(service: ServiceHere) -> Answer:
         async with asyncio.timeout(TIMEOUT_SECONDS):
             while await service.request("GET", path) != await service.ask_truth(path):
                 await asyncio.sleep(0.01)
+    return Answer(200, frozenset(), "")
+
+
+async def _repair(service: ServiceHere) -> Answer:
+    """Drop an index, and do what a gateway does each minute until the index is back."""
+    state, units = service.gateway.state, service.database["units"]
+    assert state is not None
+    await asyncio.to_thread(units.drop_index, _INDEX)
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        while _INDEX not in await asyncio.to_thread(units.index_information):
+            await repair_database(state.store.database, {"created": 0, "failed": 0})
     return Answer(200, frozenset(), "")
 
 

@@ -63,6 +63,7 @@ from tests.storage.mongo.replica_set_of_three import (
     list_transactions,
     run_primary,
 )
+from tests.waiting import TIMEOUT_SECONDS
 
 REQUEST_SECONDS = 1
 IN_FLIGHT = 5
@@ -259,7 +260,12 @@ class Playing:
     async def _follow(self) -> None:
         key = self._site.world.keys.full
         client = self._connect("follower", 0)
-        response = await client.connection.request("GET", "/v1/changes", headers=CHANGES)
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            while True:  # until the gateway follows the changes of its database
+                response = await client.connection.request("GET", "/v1/changes", headers=CHANGES)
+                if response.status != 503:
+                    break
+                await asyncio.sleep(POLL_SECONDS)
         client.connection.close()
         cursor = response.json()["cursor"]
         self._start = ChangeCursor.parse(cursor).position
