@@ -1,6 +1,7 @@
 """Reading lists through either driver, also in many replies, and collections as BSON."""
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,13 @@ async def test_a_snapshot_leaves_no_cursor_open(
         await driver.close(client)
         assert left not in dict(list_cursors(admin))
         admin.drop_database(fresh_database_name)
+
+
+async def test_a_loss_that_is_over_is_no_cause(client: driver.Client) -> None:
+    """The driver tells of changes up to a second later."""
+    await driver.ping(client, TIMEOUT_SECONDS)
+    topology.of(client).listener.lost_at = time.monotonic()
+    assert driver.find_loss(client) is None
 
 
 @pytest.mark.parametrize("name", DRIVERS)
