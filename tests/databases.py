@@ -13,7 +13,7 @@ from storage.setup.preparation import prepare_database
 
 Documents = Mapping[str, Sequence[dict[str, Any]]]
 """The documents of collections, by name."""
-Catalog = Mapping[str, tuple[dict[str, Any], list[dict[str, Any]]]]
+Catalog = Mapping[str, tuple[dict[str, Any], dict[str, dict[str, Any]]]]
 """The options and indexes of collections, by name."""
 
 
@@ -61,7 +61,8 @@ def read_catalog(client: MongoClient[dict[str, Any]], database: str) -> Catalog:
     catalog = {}
     for found in client.admin.aggregate(pipeline):
         options = {k: v for k, v in found["md"]["options"].items() if k != "uuid"}
-        catalog[found["name"]] = (options, [index["spec"] for index in found["md"]["indexes"]])
+        specs = [index["spec"] for index in found["md"]["indexes"]]
+        catalog[found["name"]] = options, {spec["name"]: spec for spec in specs}
     return catalog
 
 

@@ -47,7 +47,7 @@ BACKGROUND = {"getMore the change stream", "update api_key_uses", "aggregate", "
 """The gateway sends these now and then, also while it carries an operation out."""
 _IDLE_SECONDS = 6.0
 """Within which a gateway does all that it does by itself."""
-_READS = ("find ", "aggregate ", "getMore ", "listCollections", "distinct ")
+_READS = ("find ", "aggregate ", "getMore ", "listCollections", "distinct ", "count ")
 """The names of commands that change nothing; `findAndModify` does."""
 READS = (
     "/v1/assets?per-page=77",
@@ -285,15 +285,14 @@ class Matrix:
             raise AssertionError(f"{operation.name} has written nothing")
         counts = Counter(each.label for each in sent[0] if each.label not in BACKGROUND)
         if operation.is_work:
-            counts = self._own_work
-        elif operation.is_command and states[0] == states[1]:  # it reads all collections alike
-            of_each_kind = {label.split()[0]: label for label in counts}
-            counts = Counter({label: counts[label] for label in of_each_kind.values()})
-        elif not operation.is_command:
+            counts, chosen = self._own_work, {*self._own_work}
+        elif operation.is_command:
+            chosen = {*{_find_kind(label): label for label in counts}.values()}
+        else:
             # What was sent once may be the gateway's own work, or a write that is not done twice.
             once = set() if states[0] == states[1] else counts.keys() - self._own_work.keys()
             chosen = once | {each.label for each in sent[1]}
-            counts = Counter({label: counts[label] for label in counts if label in chosen})
+        counts = Counter({label: counts[label] for label in counts if label in chosen})
         recording = _Recording(states, answers, counts)
         self._recordings[operation.name] = recording
         return recording
@@ -439,6 +438,13 @@ async def _end_in_time(injection: Injection) -> None:
 def _read_received(follower: Follower) -> list[Change]:
     received = zip(follower.cursors, follower.received, strict=True)
     return [read_change(cursor, write.operation) for cursor, write in received]
+
+
+def _find_kind(label: str) -> str:
+    """Return what commands on the command line do alike: they read all collections in turn."""
+    name, *_ = label.split()
+    is_in_transaction = label.endswith("in a transaction")
+    return f"{name} {is_in_transaction}" if label.startswith(_READS) else label
 
 
 def can_fail(label: str, way: Way) -> bool:
