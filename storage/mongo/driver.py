@@ -188,7 +188,7 @@ async def ping(client: Client, timeout_seconds: float) -> None:
 def find_loss(client: Client) -> UnavailableCause | None:
     """Return why nothing is committed: there is no primary or no majority; None if there are."""
     deployment = topology.of(client)
-    is_whole = deployment.description.has_writable_server() and deployment.has_majority()
+    is_whole = deployment.has_primary() and deployment.has_majority()
     return None if is_whole else deployment.find_cause()
 
 

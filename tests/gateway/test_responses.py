@@ -28,7 +28,7 @@ ADDRESSES = [
     "/v1/openapi.yaml",
     "/v1/postman.json",
     "/graphql?query={units{data{id name}}}",
-    "/health/ready",
+    "/health/live",
 ]
 
 
