@@ -19,7 +19,7 @@ import httpx
 from storage.administration.import_lease import LEASE_COLLECTION
 from storage.errors import UnavailableCause
 from storage.mongo.tasks import cancel_and_wait, run_in_background
-from tests.faults.operations import Operation
+from tests.faults.operations import Operation, list_operations
 from tests.faults.service import (
     ENDED_SECONDS,
     UNIT,
@@ -104,6 +104,9 @@ WAYS = (
 )
 
 
+_LAST = " (last)"
+
+
 class Command(NamedTuple):
     """One of the commands of an operation."""
 
@@ -114,7 +117,7 @@ class Command(NamedTuple):
     @property
     def name(self) -> str:
         """Its name on the command line."""
-        return f"{self.label} (last)" if self.is_last else self.label
+        return f"{self.label}{_LAST}" if self.is_last else self.label
 
 
 class Cell(NamedTuple):
@@ -128,6 +131,17 @@ class Cell(NamedTuple):
     def name(self) -> str:
         """Its name on the command line."""
         return f"{self.operation.name}/{self.way.name}/{self.command.name}"
+
+
+OPERATIONS = {each.name: each for each in list_operations()}
+_WAYS = {each.name: each for each in WAYS}
+
+
+def parse_cell(name: str) -> Cell:
+    """Return the cell with this name."""
+    operation, way, command = name.split("/", 2)
+    label = command.removesuffix(_LAST)
+    return Cell(OPERATIONS[operation], Command(label, label != command), _WAYS[way])
 
 
 @dataclass
@@ -167,11 +181,6 @@ class Matrix:
 
     async def list_cells(self, operation: Operation) -> list[Cell]:
         """Record an operation, and return the cells of its commands."""
-        if not self._own_work:
-            await self.service.request("GET", READS[0])
-            with self._recording(self.service.wire) as sent:
-                await asyncio.sleep(_IDLE_SECONDS)
-            self._own_work = Counter(each.label for each in sent)
         recording = await self._record(operation)
         commands = [Command(label) for label in recording.counts]
         commands += [
@@ -267,6 +276,11 @@ class Matrix:
 
     async def _record(self, operation: Operation) -> _Recording:
         service, wire = self.service, self.service.get_wire(operation.is_command)
+        if not self._own_work:
+            await self.service.request("GET", READS[0])
+            with self._recording(self.service.wire) as own:
+                await asyncio.sleep(_IDLE_SECONDS)
+            self._own_work = Counter(each.label for each in own)
         await self._begin()
         states, answers, sent = [service.read_state()], [], list[list[Sent]]()
         for _ in range(2):

@@ -1,29 +1,28 @@
 """`make fault-matrix`: try all cells on several services, and fail if a promise is broken."""
 
 import asyncio
+import itertools
 import logging
 import sys
 import time
 import traceback
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from multiprocessing import get_context
-from multiprocessing.queues import Queue
+from multiprocessing.util import Finalize
 from pathlib import Path
-from queue import Empty
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 
 import click
-import httpx
 
 from bench.report import ReportTable, rewrite_section
 from tests.faults.__main__ import PAGE
-from tests.faults.matrix import WAYS, Cell, Matrix, Verdict
-from tests.faults.operations import list_operations
+from tests.faults.matrix import OPERATIONS, WAYS, Cell, Matrix, Verdict, parse_cell
 from tests.faults.service import DEADLINE_SECONDS, run_service_here
 from tests.faults.wire import Fault, Wire
 from tests.storage.mongo.replica_set_of_three import run_primary
@@ -34,9 +33,10 @@ QUICK_SHARE = 10
 MEMORY = Path("/dev/shm")
 """MongoDB waits for the disk where it has one."""
 _PROGRESS = 100
-_LOOK_SECONDS = 10.0
-"""Between looks whether the processes are alive."""
-IsChosen = Callable[[Cell], bool]
+_runner = asyncio.Runner()
+_held = AsyncExitStack()
+_matrices: list[Matrix] = []
+"""That of a worker, once it is open."""
 
 
 def is_quick(cell: Cell) -> bool:
@@ -69,70 +69,38 @@ async def open_matrix(
             yield Matrix(service)
 
 
-async def try_cells(
-    matrix: Matrix, is_chosen: IsChosen, share: int = 0, shares: int = 1
-) -> AsyncIterator[Verdict]:
-    """Yield what came of a share of the chosen cells."""
-    for operation in list_operations():
-        for cell in filter(is_chosen, await matrix.list_cells(operation)):
-            if zlib.crc32(cell.name.encode()) % shares == share:
-                try:
-                    yield await matrix.try_cell(cell)
-                except (httpx.HTTPError, TimeoutError) as error:
-                    yield Verdict(cell.name, problems=[f"no answer: {type(error).__name__}"])
-
-
-def run_share(
-    verdicts: "Queue[Verdict | str]", patterns: Sequence[str], place: Path, share: int, shares: int
-) -> None:
-    """Try a share of the cells in this process, and put what came of them into the queue."""
-
-    def is_chosen(cell: Cell) -> bool:
-        return not patterns or any(fnmatchcase(cell.name, each) for each in patterns)
-
-    async def run() -> None:
-        async with open_matrix(place) as matrix:
-            async for verdict in try_cells(matrix, is_chosen, share, shares):
-                verdicts.put(verdict)
-
+def open_worker(directory: str) -> None:
+    """Start the service of a worker. It is ended before the worker waits for its processes."""
     logging.getLogger().setLevel(logging.CRITICAL)
+    opening = _held.enter_async_context(open_matrix(Path(mkdtemp(dir=directory))))
+    _matrices.append(_runner.run(opening))
+    Finalize(None, lambda: _runner.run(_held.aclose()), exitpriority=1)
+
+
+def list_in_worker(operation: str) -> list[str]:
+    """Return the names of the cells of an operation."""
+    cells = _runner.run(_matrices[0].list_cells(OPERATIONS[operation]))
+    return [cell.name for cell in cells]
+
+
+def try_in_worker(name: str) -> Verdict:
+    """Try a cell in a worker."""
     try:
-        asyncio.run(run())
+        return _runner.run(_matrices[0].try_cell(parse_cell(name)))
     except Exception as error:
-        verdicts.put("".join(traceback.format_exception(error)))
-    else:
-        verdicts.put("")
+        return Verdict(name, problems=["".join(traceback.format_exception(error))])
 
 
-def run_shares(patterns: Sequence[str], directory: Path, shares: int) -> Iterator[Verdict]:
-    """Yield what came of all chosen cells, which as many processes try."""
-    context = get_context("spawn")
-    verdicts: Queue[Verdict | str] = context.Queue()
-    processes = [
-        context.Process(
-            target=run_share, args=(verdicts, patterns, directory / str(share), share, shares)
-        )
-        for share in range(shares)
-    ]
-    for process in processes:
-        process.start()
-    running = shares
-    while running:
-        try:
-            verdict = verdicts.get(timeout=_LOOK_SECONDS)
-        except Empty:
-            if any(process.exitcode for process in processes):
-                verdict = "a process has died"
-            else:
-                continue
-        if isinstance(verdict, Verdict):
-            yield verdict
-        else:
-            running -= 1
-            if verdict:
-                yield Verdict("the matrix itself/-/-", problems=[verdict])
-    for process in processes:
-        process.join()
+def try_cells(patterns: Sequence[str], directory: str, processes: int) -> Iterator[Verdict]:
+    """Yield what came of all cells with such names, which as many processes try."""
+    start = get_context("spawn"), open_worker, (directory,)
+    with ProcessPoolExecutor(processes, *start) as pool:
+        heads = [pattern.split("/")[0] for pattern in patterns]
+        operations = [name for name in OPERATIONS if any(fnmatchcase(name, each) for each in heads)]
+        names = itertools.chain.from_iterable(pool.map(list_in_worker, operations))
+        chosen = [name for name in names if any(fnmatchcase(name, each) for each in patterns)]
+        tries = [pool.submit(try_in_worker, name) for name in chosen]
+        yield from (each.result() for each in as_completed(tries))
 
 
 def build_table(verdicts: Sequence[Verdict]) -> ReportTable:
@@ -168,7 +136,7 @@ def main(only: tuple[str, ...], processes: int, write_docs: bool) -> None:
     with TemporaryDirectory(
         prefix="floorgate-matrix-", dir=MEMORY if MEMORY.is_dir() else None
     ) as scratch:
-        for verdict in run_shares(only, Path(scratch), processes):
+        for verdict in try_cells(only or ("*",), scratch, processes):
             verdicts.append(verdict)
             if len(verdicts) % _PROGRESS == 0:
                 click.echo(f"{len(verdicts):,} cells so far", err=True)

@@ -303,7 +303,7 @@ class ServiceHere(Service):
             cursors=status["total"],
             permits=self.gateway.admission.in_flight,
             streams=len(self.gateway.streams.subscriptions),
-            tasks=Counter(map(_name, asyncio.all_tasks())),
+            tasks=Counter(map(_name, asyncio.all_tasks() - {asyncio.current_task()})),
             busy=state.drawing_pool.state.busy + state.processing_pool.state.busy,
             collections=frozenset(self.database.list_collection_names()),
             lease=lease.get("state", "idle"),

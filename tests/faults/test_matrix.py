@@ -15,25 +15,23 @@ from schema.root import GRAPHQL_SCHEMA
 from storage.cache.cache import Cache
 from storage.changes.hub import ChangeHub, Tail
 from storage.mongo import topology
-from tests.faults.matrix import Matrix, Verdict
+from tests.faults.matrix import OPERATIONS, Matrix, Verdict, parse_cell
 from tests.faults.matrix_run import is_quick, open_matrix
-from tests.faults.operations import list_operations
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("matrix")]
 NO_DEADLINE_SECONDS = 300
 """A busy machine breaks the short one; commands of these cells do not wait for it."""
-NAMES = [operation.name for operation in list_operations()]
-QUICK = [each.name for each in list_operations() if not (each.is_command or each.is_work)]
+QUICK = [name for name, each in OPERATIONS.items() if not (each.is_command or each.is_work)]
 
 
 def test_every_endpoint_and_every_mutation_is_in_the_matrix() -> None:
     mutation = GRAPHQL_SCHEMA.mutation_type
     assert mutation is not None
-    assert mutation.fields.keys() <= {*NAMES}
+    assert mutation.fields.keys() <= OPERATIONS.keys()
     endpoints = [
         f"{each.method} {each.name[0].lower()}{each.name[1:]}" for each in built_in_endpoints()
     ]
-    assert {*endpoints} <= {*NAMES}
+    assert {*endpoints} <= OPERATIONS.keys()
 
 
 @pytest.fixture(scope="module")
@@ -46,17 +44,14 @@ async def matrix(
 
 @pytest.mark.parametrize("name", QUICK)
 async def test_commands_fail_and_every_promise_holds(matrix: Matrix, name: str) -> None:
-    (operation,) = (each for each in list_operations() if each.name == name)
-    cells = filter(is_quick, await matrix.list_cells(operation))
+    cells = filter(is_quick, await matrix.list_cells(OPERATIONS[name]))
     verdicts = [await matrix.try_cell(cell) for cell in cells]
     assert [each for each in verdicts if each.problems] == []
 
 
 async def try_one(matrix: Matrix, name: str) -> Verdict:
     """Return what comes of a cell; a busy machine may need several tries."""
-    (operation,) = (each for each in list_operations() if each.name == name.split("/")[0])
-    (cell,) = (each for each in await matrix.list_cells(operation) if each.name == name)
-    while (verdict := await matrix.try_cell(cell)).answer == "not met":
+    while (verdict := await matrix.try_cell(parse_cell(name))).answer == "not met":
         pass
     return verdict
 
