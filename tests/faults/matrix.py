@@ -284,12 +284,12 @@ class Matrix:
         await self._begin()
         states, answers, sent = [service.read_state()], [], list[list[Sent]]()
         for _ in range(2):
-            while True:  # until a machine that is busy answers in time
+            status, end = 503, time.monotonic() + ENDED_SECONDS
+            while status == 503 and time.monotonic() < end:  # a busy machine needs longer
                 service.forget()
                 with self._recording(wire) as recorded:
                     answer = await operation.send(service)
-                if answer.status != 503:
-                    break
+                status = answer.status
             answers.append(answer)
             sent.append(recorded)
             states.append(service.read_state())
@@ -345,7 +345,7 @@ class Matrix:
         path = f"/v1/units?per-page={next(self._per_page)}"
         answers = await self.service.request("GET", path), await self.service.write_unchanged()
         seconds = time.monotonic() - began
-        if cell.operation.is_command:
+        if cell.operation.is_command and not cell.way.is_lasting:
             injection.missed += any(_is_allowed(each, cell.way) for each in answers)
         problems = [
             f"another client is answered {_show(each)}"

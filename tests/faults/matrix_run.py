@@ -36,7 +36,7 @@ _PROGRESS = 100
 _runner = asyncio.Runner()
 _held = AsyncExitStack()
 _matrices: list[Matrix] = []
-"""That of a worker, once it is open."""
+"""A worker has one, once its service is open."""
 
 
 def is_quick(cell: Cell) -> bool:

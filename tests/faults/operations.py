@@ -44,7 +44,7 @@ class Operation:
 
 
 _INDEX = "floor_id_1__id_1"
-"""Of the units."""
+"""The units have this index."""
 _GROUP, _UNIT, _FLOOR = "apartment-type", "ugwo2tfiznm", "alder-court-floor-1"
 
 
